@@ -6,7 +6,7 @@ Needs the ``oracle`` extra; nothing here is imported by the default test run.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 AUTO_CLASSES = (
@@ -37,7 +37,7 @@ def unique_parameters(raw: Mapping[str, Any]) -> int:
     raise RuntimeError(f"no reference class for {raw['model_type']}") from last
 
 
-def variants(raw: Mapping[str, Any], changes: Mapping[str, list[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
+def variants(raw: Mapping[str, Any], changes: Mapping[str, Sequence[Any]]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The config itself, then one copy per changed key and value; keys may be dotted paths."""
     yield "as published", copy.deepcopy(dict(raw))
     for path, values in changes.items():

@@ -29,7 +29,7 @@ def cases() -> Iterator[Any]:
                     yield pytest.param(config, id=f"{pinned.name}: {label}")
 
 
-@pytest.mark.parametrize("config", cases())
+@pytest.mark.parametrize("config", list(cases()))
 def test_the_count_equals_the_reference_implementation(config: dict[str, Any]) -> None:
     ours = count_parameters(read_architecture(config, source="config.json")).total
     assert ours == unique_parameters(config)
