@@ -431,7 +431,7 @@ def test_a_device_without_a_number_has_no_such_ceiling() -> None:
 def test_numbers_that_no_device_has_are_refused(value: float) -> None:
     with pytest.raises(PlanError, match=r"device by numbers: bandwidth\.value is"):
         device_from_numbers(bandwidth=value)
-    with pytest.raises(PlanError, match=r"device by numbers: peak\.fp16_acc16\.value is"):
+    with pytest.raises(PlanError, match=r"device by numbers: peak\.fp32\.value is"):
         device_from_numbers(peak=value)
     with pytest.raises(PlanError, match=r"device by numbers: memory\.capacity\.value is"):
         device_from_numbers(memory=value)

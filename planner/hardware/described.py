@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner import units
 from planner.errors import PlanError
-from planner.hardware.schema import Bytes, BytesPerSecond, Device, Figure, Memory, PeakFigure, Source, validated
+from planner.hardware.schema import Bytes, Device, Figure, Memory, validated
 
 # Units that a single given rate stands for.
 _ONE_RATE = ("bf16", "fp16_acc16", "fp16_acc32", "fp32")
@@ -54,16 +54,15 @@ def with_ceilings(device: Device, *, bandwidth: float | None = None, peak: float
 
     The peak takes the place of the 16-bit and fp32 rates; what others measured no longer counts for them.
     """
-    changes: dict[str, object] = {"sources": {**device.sources, "command line": Source(title="command line")}}
+    given = device_from_numbers(bandwidth=bandwidth, peak=peak)
+    changes: dict[str, object] = {"sources": {**device.sources, **given.sources}}
     measured = device.measured
-    if bandwidth is not None:
-        changes["bandwidth"] = Figure[BytesPerSecond].model_validate(_given(bandwidth, "B/s"))
+    if given.bandwidth is not None:
+        changes["bandwidth"] = given.bandwidth
         measured = tuple(entry for entry in measured if entry.metric not in _MEMORY_METRICS)
     if peak is not None:
-        figure = PeakFigure.model_validate(_given(peak, "FLOP/s"))
-        changes["peak"] = device.peak.model_copy(update=dict.fromkeys(_ONE_RATE, figure))
-        changes["compute_floor"] = Figure[bool](value=True)
-        changes["peak_clock"] = None
+        changes["peak"] = device.peak.model_copy(update={unit: getattr(given.peak, unit) for unit in _ONE_RATE})
+        changes |= {"compute_floor": given.compute_floor, "peak_clock": None}
         measured = tuple(entry for entry in measured if entry.metric != "matmul")
     return device.model_copy(update=changes | {"measured": measured})
 
