@@ -189,9 +189,9 @@ class Component:
     counted: bool = True
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Architecture:
-    """A whole model.
+    """A whole model. Compared by identity, so that it is a cheap key of caches.
 
     ``lm_head`` is None where the head is tied to the embedding. ``outer`` are weights outside all layers (final
     norm, learned positions, embedding projections). ``encoder`` holds the encoder's layers of an encoder-decoder.

@@ -13,7 +13,7 @@ from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, PrivateAttr, ValidationError, model_validator
 
-from planner.errors import PlanError, did_you_mean
+from planner.errors import PlanError, brief, did_you_mean
 
 # The widest published value of any of these is below 10^7 (vocabularies, context lengths up to 10 M and 100 M).
 Count = Annotated[int, Field(strict=True, gt=0, le=10**9)]
@@ -35,7 +35,9 @@ class FamilyConfig(BaseModel):
     field is declared ``X | None``, null is a value of its own (``"q_lora_rank": null`` means a full projection).
     """
 
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="ignore", frozen=True, defer_build=True, populate_by_name=True, protected_namespaces=()
+    )
 
     # Keys of this dialect that look structural and do not change the counts.
     HARMLESS: ClassVar[frozenset[str]] = frozenset()
@@ -149,15 +151,10 @@ def refuse_unread_structure(raw: Mapping[str, Any], read: frozenset[str], *, sou
             continue
         if _STRUCTURAL.search(key) and not _HARMLESS.search(key):
             raise PlanError(
-                f"{source}: the key {prefix}{key} = {_short(value)} changes what the model is made of and the family "
+                f"{source}: the key {prefix}{key} = {brief(value)} changes what the model is made of and the family "
                 f"of model_type {raw.get('model_type')!r} does not read it, so no exact count is possible",
                 field=f"{prefix}{key}",
             )
-
-
-def _short(value: object) -> str:
-    shown = repr(value)
-    return shown if len(shown) < 60 else shown[:57] + "..."
 
 
 def _keys(name: str, alias: Any) -> tuple[str, ...]:
@@ -205,7 +202,7 @@ def _as_sentence(
         )
     first = problems[0]
     where = prefix + ".".join(str(part) for part in first["loc"])
-    return PlanError(f"{source}: {where} is {_short(first['input'])}; expected {_expected(first)}", field=where)
+    return PlanError(f"{source}: {where} is {brief(first['input'])}; expected {_expected(first)}", field=where)
 
 
 def _expected(problem: Any) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable
 
 
@@ -20,6 +19,8 @@ def nearest(word: str, known: Iterable[str], count: int = 3) -> list[str]:
     >>> nearest("h100-smx", ["h100-sxm", "h100-pcie", "mi300x"], 1)
     ['h100-sxm']
     """
+    import difflib
+
     names = list(known)
     lowered = {name.lower(): name for name in names}
     found = difflib.get_close_matches(word.lower(), lowered, n=count, cutoff=0.5)
@@ -33,3 +34,9 @@ def did_you_mean(word: str, known: Iterable[str]) -> str:
         return ""
     listed = found[0] if len(found) == 1 else f"{', '.join(found[:-1])} or {found[-1]}"
     return f"; did you mean {listed}?"
+
+
+def brief(found: object) -> str:
+    """``repr`` in at most 60 characters, for messages about what was found."""
+    text = repr(found)
+    return text if len(text) <= 60 else f"{text[:57]}..."

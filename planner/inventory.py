@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from fractions import Fraction
 from math import prod
 from typing import assert_never
 
@@ -143,7 +142,8 @@ class Inventory:
     ``prompt_multiplied`` runs once per prompt token, ``token_multiplied`` once per generated token and
     ``head_multiplied`` once per sequence and step. ``prefill_bytes`` and ``decode_bytes`` are read whole in such a
     step, ``row_bytes`` per token. ``draft_bytes`` (MTP) are not part of ``stored_bytes``.
-    ``main`` is the number format of most parameters.
+    ``main`` is the number format of most parameters,
+    ``cache_ratio`` the cache's bits per element as a fraction.
     """
 
     operations: tuple[Operation, ...]
@@ -162,6 +162,7 @@ class Inventory:
     scan_flops: int
     state_bytes: int
     cache_format: NumberFormat
+    cache_ratio: tuple[int, int]
     main: NumberFormat
     encoder_decoder: bool
 
@@ -171,8 +172,9 @@ class Inventory:
         return float(self.main.bits) / 8
 
     def cache_bytes(self, elements: int) -> int:
-        """Bytes of that many cached elements, scales of a quantised cache included."""
-        return int(Fraction(elements) * self.cache_format.bits_per_weight / 8)
+        """Bytes of that many cached elements, scales of a quantised cache included, rounded up."""
+        bits, per = self.cache_ratio
+        return -(-elements * bits // (8 * per))
 
 
 def build(
@@ -210,6 +212,7 @@ def build(
         scan_flops=sum(block.scan_flops * n for block, n in state_blocks),
         state_bytes=sum((b.state * b.state_bytes + b.convolution * convolution_bytes) * n for b, n in state_blocks),
         cache_format=cache_format,
+        cache_ratio=cache_format.bits_per_weight.as_integer_ratio(),
         main=_main_format(operations),
         encoder_decoder=bool(architecture.encoder),
     )

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 
 from planner.architecture import Architecture, Block, Moe, Use
 from planner.inventory import Inventory
@@ -19,6 +20,8 @@ LOGIT_BYTES = 4  # logits are sampled in fp32
 # SGLang's default token budgets on large devices). An assumption, named in the output.
 STEP_TOKENS = 8192
 MAXIMUM_CONTEXT = 2**40
+# Beyond every published window, so that a cache grows here at its final rate.
+FAR = 2**24
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,13 +96,19 @@ def memory_of(
         logits = requests * LOGIT_BYTES * architecture.vocabulary
         return weights + requests * request(prompt_tokens, total_tokens) + step + logits
 
+    each = request(prompt, prompt + out)
     max_batch = max_context = None
     if budget is not None:
-        max_batch = _largest(lambda n: needed(n, prompt, prompt + out) <= budget.bytes, batch)
-        if request(1, 2**21) > request(1, 2**20):
-            extra = _largest(lambda n: needed(batch, n, n + out) <= budget.bytes, prompt)
-            max_context = extra + out if extra else 0
-    each = request(prompt, prompt + out)
+        free = budget.bytes - weights
+        step = min(prompt * batch, STEP_TOKENS) * per_token
+        guess = (free - step) // (each + LOGIT_BYTES * architecture.vocabulary)
+        max_batch = _largest(lambda n: needed(n, prompt, prompt + out) <= budget.bytes, guess)
+        growth = request(FAR + 1024, FAR + 1024) - request(FAR, FAR)
+        if growth:
+            left = free - STEP_TOKENS * per_token - batch * LOGIT_BYTES * architecture.vocabulary
+            guess = FAR - (batch * request(FAR, FAR) - left) * 1024 // (batch * growth) - out
+            longest = _largest(lambda n: needed(batch, n, n + out) <= budget.bytes, guess)
+            max_context = longest + out if longest else 0
     return Memory(
         weights=weights,
         cache=batch * each,
@@ -113,6 +122,7 @@ def memory_of(
     )
 
 
+@lru_cache(maxsize=1024)
 def activation_bytes_per_token(architecture: Architecture, activation_bytes: int) -> int:
     """Bytes per token of the tensors of one block that must live together.
 
@@ -134,13 +144,15 @@ def _projected(block: Block, hidden: int) -> int:
     )
 
 
-def _largest(holds: Callable[[int], bool], start: int) -> int:
-    """The largest n ≥ 0 for which ``holds``, which turns false once and for good."""
-    if not holds(1):
-        return 0
-    low, high = 1, max(2, start)
+def _largest(holds: Callable[[int], bool], guess: int) -> int:
+    """The largest n ≥ 0 for which ``holds``, which turns false once and for good; ``guess`` is where to look first."""
+    low = max(0, min(guess, MAXIMUM_CONTEXT))
+    reach = 1
+    while low and not holds(low):
+        low, reach = max(0, low - reach), reach * 2
+    high, reach = low + 1, 1
     while high < MAXIMUM_CONTEXT and holds(high):
-        low, high = high, high * 2
+        low, high, reach = high, high + reach * 2, reach * 2
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (middle, high) if holds(middle) else (low, middle)

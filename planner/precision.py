@@ -386,6 +386,11 @@ def is_router(weight: Weight) -> bool:
     return weight.part is Part.MTP and weight.name.rsplit(".", 1)[-1] in ("gate", "router")
 
 
+def is_kept_wide(full_name: str) -> bool:
+    """Matrices that published 8- and 4-bit files leave wide: MTP input projection, indexer head weights."""
+    return full_name.endswith(("eh_proj", "indexer.weights_proj"))
+
+
 # --- recipes --------------------------------------------------------------------------------------------------------
 
 
@@ -415,11 +420,11 @@ class Recipe:
     approximate: bool = False
     by_layer: bool = False
 
-    def format_of(self, full_name: str, weight: Weight) -> NumberFormat | None:  # noqa: ARG002 - the protocol's
+    def format_of(self, full_name: str, weight: Weight) -> NumberFormat | None:
         """The format of a tensor."""
         if self.scope == "everything" or (self.scope == "experts" and weight.use is Use.ROUTED and is_linear(weight)):
             return self.form
-        outside = weight.part in (Part.LM_HEAD, Part.VISION, Part.MTP) or is_router(weight)
+        outside = weight.part in (Part.LM_HEAD, Part.VISION, Part.MTP) or is_router(weight) or is_kept_wide(full_name)
         return self.form if self.scope == "linear layers" and is_linear(weight) and not outside else self.rest
 
     def describe(self) -> str:

@@ -28,6 +28,7 @@ from planner.precision import (
     bnb_format,
     gptq_format,
     group_format,
+    is_kept_wide,
     is_linear,
     is_router,
     layout,
@@ -165,7 +166,7 @@ class Scope:
         """Whether the method takes the tensor."""
         if weight.use is Use.LOOKED_UP:
             return self.embedding and len(weight.shape) == 2
-        if not is_linear(weight) or full_name.endswith("eh_proj"):
+        if not is_linear(weight) or is_kept_wide(full_name):
             return False
         if (self.experts_only and weight.use is not Use.ROUTED) or (
             self.layers_only and not re.search(r"\.\d+\.", full_name)
@@ -237,7 +238,7 @@ class Quantization:
         kept = [] if self.scope.embedding else ["embedding"]
         kept += [] if self.scope.head else ["LM head"]
         kept += [] if self.scope.router else ["router"]
-        kept += [] if self.scope.towers else ["towers"]
+        kept += ["towers"] if self.scope.layers_only or not self.scope.towers else []
         left = _folded(self.ignored.texts)
         if self.scope.experts_only:
             kept = ["everything outside the experts"]

@@ -64,7 +64,7 @@ def _no_dtype(model: Model, rest: NumberFormat) -> str:
 
 def _from_recipe(model: Model, precision: str) -> Storage:
     found = recipe(precision, model.architecture)
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if found.approximate:
         warnings = (f"{found.name}: which tensors get which type differs by version of the converter; sizes are close",)
     cache = found.rest if found.rest.bits >= 16 else FORMATS["fp16"]

@@ -13,6 +13,7 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from typing import Any
 
 from planner.architecture import Architecture
@@ -33,12 +34,25 @@ def claims() -> dict[str, str]:
         name = entry.name.removesuffix(".py")
         if not entry.name.endswith(".py") or name.startswith("_"):
             continue
-        match = _CLAIM.search(entry.read_text(encoding="utf-8"))
-        for model_type in ast.literal_eval(match.group(1)) if match else ():
+        for model_type in _claimed(entry):
             if model_type in found:
                 raise RuntimeError(f"{model_type} is claimed by {found[model_type]} and {name}")
             found[model_type] = name
     return found
+
+
+def _claimed(entry: Traversable) -> tuple[str, ...]:
+    match = _CLAIM.search(entry.read_text(encoding="utf-8"))
+    return tuple(ast.literal_eval(match.group(1))) if match else ()
+
+
+def _family_of(model_type: str) -> str | None:
+    """The file that reads ``model_type``; one of that very name is looked at first, to leave the others unopened."""
+    if model_type.isidentifier():
+        entry = files(__name__) / f"{model_type}.py"
+        if entry.is_file() and model_type in _claimed(entry):
+            return model_type
+    return claims().get(model_type)
 
 
 def read_architecture(raw: Mapping[str, Any], *, source: str) -> Architecture:
@@ -61,7 +75,7 @@ def read_nested(
             "knows how to read the other keys",
             field=f"{prefix}model_type",
         )
-    family = claims().get(named)
+    family = _family_of(named)
     if family is None:
         raise PlanError(
             f"{source}: {prefix}model_type {named!r} is not read by any family{did_you_mean(named, claims())}",

@@ -3,7 +3,7 @@
 from planner.hardware.catalogue import all_devices, device_ids, find_device, resolve
 from planner.hardware.described import device_from_numbers, with_ceilings, with_memory
 from planner.hardware.reading import read_device
-from planner.hardware.schema import (
+from planner.hardware.records import (
     Alternative,
     Device,
     Figure,
@@ -11,7 +11,6 @@ from planner.hardware.schema import (
     MeasuredCeiling,
     Memory,
     Peak,
-    PeakFigure,
     Price,
     Source,
 )
@@ -24,7 +23,6 @@ __all__ = [
     "MeasuredCeiling",
     "Memory",
     "Peak",
-    "PeakFigure",
     "Price",
     "Source",
     "all_devices",

@@ -10,9 +10,9 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import cast
 
-from planner.errors import PlanError, did_you_mean
+from planner.errors import PlanError, brief, did_you_mean
 from planner.hardware.reading import device_from_text, read_device
-from planner.hardware.schema import Device, brief
+from planner.hardware.records import Device
 from planner.resources import bundled
 
 # Folders of `hardware/` that hold other things than devices.
@@ -96,7 +96,7 @@ def all_devices() -> list[Device]:
 def _catalogue_device(device_id: str) -> Device:
     file = _files()[device_id]
     where = f"hardware/{cast(Path, file).parent.name}/{file.name}"
-    device = device_from_text(file.read_text(encoding="utf-8"), where, device_id)
+    device = device_from_text(file.read_text(encoding="utf-8"), where, device_id, bundled=True)
     if device.id != device_id:
         raise PlanError(f"{where}: id is {device.id!r}, which differs from the file's name", "id")
     return device

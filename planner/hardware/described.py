@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 from planner import units
 from planner.errors import PlanError
-from planner.hardware.schema import Bytes, Device, Figure, Memory, validated
+from planner.hardware.records import Device, Memory, device_from_mapping, figure
 
 # Units that a single given rate stands for.
 _ONE_RATE = ("bf16", "fp16_acc16", "fp16_acc32", "fp32")
@@ -33,10 +36,14 @@ def device_from_numbers(
         "name": name,
         "sources": {"command line": {"title": "command line"}},
         "bandwidth": _given(bandwidth, "B/s"),
-        "peak": {unit: _given(peak, "FLOP/s") for unit in formats},
+        "peak": None if peak is None else {unit: _given(peak, "FLOP/s") for unit in formats},
         "memory": None if memory is None else {"capacity": _given(memory, "B"), "usable": _given(memory, "B")},
     }
-    return validated(Device, found, "device by numbers")
+    from planner.hardware.schema import check
+
+    given = {key: value for key, value in found.items() if value is not None}
+    check(given, "device by numbers")
+    return device_from_mapping(given)
 
 
 def _given(value: float | None, unit: str) -> dict[str, object] | None:
@@ -55,16 +62,16 @@ def with_ceilings(device: Device, *, bandwidth: float | None = None, peak: float
     The peak takes the place of the 16-bit and fp32 rates; what others measured no longer counts for them.
     """
     given = device_from_numbers(bandwidth=bandwidth, peak=peak)
-    changes: dict[str, object] = {"sources": {**device.sources, **given.sources}}
+    changes: dict[str, Any] = {"sources": {**device.sources, **given.sources}}
     measured = device.measured
     if given.bandwidth is not None:
         changes["bandwidth"] = given.bandwidth
         measured = tuple(entry for entry in measured if entry.metric not in _MEMORY_METRICS)
     if peak is not None:
-        changes["peak"] = device.peak.model_copy(update={unit: getattr(given.peak, unit) for unit in _ONE_RATE})
+        changes["peak"] = replace(device.peak, **{unit: getattr(given.peak, unit) for unit in _ONE_RATE})
         changes |= {"compute_floor": given.compute_floor, "peak_clock": None}
         measured = tuple(entry for entry in measured if entry.metric != "matmul")
-    return device.model_copy(update=changes | {"measured": measured})
+    return replace(device, **changes, measured=measured)
 
 
 def with_memory(device: Device, size: float) -> Device:
@@ -86,7 +93,7 @@ def with_memory(device: Device, size: float) -> Device:
     if not taken:
         listed = ", ".join(units.exact(option, "B") for option in options)
         raise PlanError(f"{device.id} has no {units.show(size, 'B')} of memory; expected {listed}", "memory")
-    return device.model_copy(update={"memory": _resized(memory, taken[0])})
+    return replace(device, memory=_resized(memory, taken[0]))
 
 
 def _as_sold(option: float) -> float:
@@ -96,13 +103,12 @@ def _as_sold(option: float) -> float:
 
 def _resized(memory: Memory | None, size: float) -> Memory:
     if memory is None:
-        return Memory(capacity=Figure[Bytes].model_validate(_given(size, "B")))
+        return Memory(capacity=figure("B")(_given(size, "B")))
     share = size / memory.capacity.value
-    usable = memory.usable
-    return memory.model_copy(
-        update={
-            "capacity": memory.capacity.model_copy(update={"value": size, "also": ()}),
-            "usable": usable and usable.model_copy(update={"value": int(usable.value * share), "also": ()}),
-            "nominal": memory.nominal and memory.nominal.model_copy(update={"value": _as_sold(size), "also": ()}),
-        }
+    usable, nominal = memory.usable, memory.nominal
+    return replace(
+        memory,
+        capacity=replace(memory.capacity, value=size, also=()),
+        usable=None if usable is None else replace(usable, value=int(usable.value * share), also=()),
+        nominal=None if nominal is None else replace(nominal, value=_as_sold(size), also=()),
     )

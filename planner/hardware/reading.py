@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import yaml
 
-from planner.errors import PlanError
-from planner.hardware.schema import Device, brief, validated
+from planner.errors import PlanError, brief
+from planner.hardware.records import Device, device_from_mapping
 
 _LARGEST_FILE = 200_000
 _DEEPEST = 20
@@ -33,10 +33,22 @@ def read_device(path: Path | str) -> Device:
     return device_from_text(text, str(path), path.stem)
 
 
-def device_from_text(text: str, where: str, stem: str) -> Device:
-    """The device that a YAML text describes; ``where`` begins the messages, ``stem`` stands in for a missing id."""
+def device_from_text(text: str, where: str, stem: str, *, bundled: bool = False) -> Device:
+    """The device that a YAML text describes; ``where`` begins the messages, ``stem`` stands in for a missing id.
+
+    A ``bundled`` text is taken as checked, unless it cannot be read.
+    """
+    if bundled:
+        try:
+            return device_from_mapping(yaml.load(text, _Loader))
+        except (yaml.YAMLError, TypeError, ValueError, KeyError, AttributeError):
+            pass  # the schema says below what is wrong
+    from planner.hardware.schema import check
+
     found = yaml_mapping(text, where)
-    return validated(Device, {"id": stem, "name": found.get("id", stem)} | found, where)
+    whole = {"id": stem, "name": found.get("id", stem)} | found
+    check(whole, where)
+    return device_from_mapping(whole)
 
 
 _SafeLoader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

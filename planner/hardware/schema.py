@@ -1,7 +1,7 @@
-"""The schema of a device's file, ``hardware/<vendor>/<id>.yaml``.
+"""The schema of a device's file, ``hardware/<vendor>/<id>.yaml``: what may stand in it, and what is said if not.
 
-A figure is written as text with its unit ("3.35 TB/s") and held in base units (bytes, B/s, FLOP/s, W, Hz, USD/h).
-Every figure of the catalogue names its sources; a figure that nobody published is absent.
+The classes mirror ``records``; they only check. Every figure of the catalogue names its sources; a figure that nobody
+published is absent.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from pydantic import (
 from pydantic_core import ErrorDetails, PydanticCustomError
 
 from planner import units
-from planner.errors import PlanError, did_you_mean
+from planner.errors import PlanError, brief, did_you_mean
 
 Basis = Literal["stated", "derived", "recalled", "given"]
 Kind = Literal[
@@ -99,7 +99,7 @@ Value = TypeVar("Value")
 class Record(BaseModel):
     """Frozen, and strict about its keys."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     @model_validator(mode="before")
     @classmethod
@@ -285,10 +285,6 @@ class Device(Record):
                     raise ValueError(f"{path}.source names {key!r}, which is not under sources{hint}")
         return self
 
-    def __hash__(self) -> int:
-        # The mappings cannot be hashed; equality still compares everything.
-        return hash((self.id, self.bandwidth and self.bandwidth.value, self.memory and self.memory.capacity.value))
-
 
 def _records(record: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
     """Every record inside ``record`` with its path, itself first."""
@@ -305,19 +301,18 @@ def _records(record: BaseModel, path: str) -> Iterator[tuple[str, BaseModel]]:
                     yield from _records(item, f"{here}.{key}")
 
 
-# --- From unchecked mappings to records -------------------------------------------------------------------------------
-
-AnyRecord = TypeVar("AnyRecord", bound=Record)
+# --- Checking ---------------------------------------------------------------------------------------------------------
 
 
-def validated(record: type[AnyRecord], found: object, where: str) -> AnyRecord:
-    """``found`` as a ``record``; the first thing wrong becomes one sentence that starts with ``where``.
+def check(found: object, where: str) -> None:
+    """Refuse a mapping that does not describe a device; the first thing wrong is one sentence starting with ``where``.
 
     Raises:
         PlanError: anything that the schema refuses.
     """
     try:
-        return record.model_validate(found)
+        Device.model_validate(found)
+        return
     except ValidationError as error:
         details = error.errors(include_url=False)[0]
     said, path = _sentence(details)
@@ -345,9 +340,3 @@ def _sentence(details: ErrorDetails) -> tuple[str, str]:
         case _:
             said = f"is {found}; {details['msg'][0].lower()}{details['msg'][1:]}"
     return f"{path} {said}".lstrip(), path
-
-
-def brief(found: object) -> str:
-    """``repr`` in at most 60 characters."""
-    text = repr(found)
-    return text if len(text) <= 60 else f"{text[:57]}..."

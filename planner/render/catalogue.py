@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields, is_dataclass
 from typing import Any
 
-from pydantic import BaseModel
 from tabulate import tabulate
 
 from planner import units
 from planner.counting import cache_layers, count_parameters, layer_counts, state_elements
-from planner.hardware import Device
+from planner.hardware import Device, Figure
 from planner.models import Model
 from planner.render.flat import rows_as_csv
 
@@ -118,13 +118,14 @@ _UNITS = {
 }
 
 
-def _figures(record: BaseModel, prefix: str) -> Iterator[str]:
-    for name in type(record).model_fields:
-        value = getattr(record, name)
+def _figures(record: Any, prefix: str) -> Iterator[str]:
+    for field in fields(record):
+        name, value = field.name, getattr(record, field.name)
         path = f"{prefix}{name}"
-        if isinstance(value, BaseModel) and hasattr(value, "basis"):
-            yield from _figure(path, value, "FLOP/s" if prefix == "peak." else _UNITS.get(name, ""))
-        elif isinstance(value, BaseModel):
+        if isinstance(value, Figure):
+            if value != Figure(True):
+                yield from _figure(path, value, "FLOP/s" if prefix == "peak." else _UNITS.get(name, ""))
+        elif is_dataclass(value):
             yield from _figures(value, f"{path}.")
         elif isinstance(value, dict) and name == "interconnect":
             for key, link in value.items():
