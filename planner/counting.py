@@ -62,14 +62,14 @@ def count_parameters(architecture: Architecture) -> ParameterCounts:
         if not component.counted:
             mtp += sum(w.elements for w in component.weights if not w.buffer)
     total = sum(by_part.values())
-    active = _active(architecture)
+    active = _used(architecture, Use.UNUSED)
     embedding = architecture.embedding.elements
-    head = architecture.vocabulary_head.elements
+    head = by_part[Part.LM_HEAD]
     return ParameterCounts(
         total=total,
         active=active,
         active_without_embedding=active - (0 if architecture.tied else embedding),
-        active_without_embedding_and_head=active - embedding - (0 if architecture.tied else head),
+        active_without_embedding_and_head=active - embedding - head,
         decode_read=_decode_read(architecture),
         by_part=by_part,
         bias=bias,
@@ -110,32 +110,30 @@ def layer_counts(layers: Iterable[Layer]) -> list[tuple[Layer, int]]:
     return list(counts.items())
 
 
-def active_share(architecture: Architecture) -> dict[Weight, int]:
-    """Routed weights with the number of copies that one token uses."""
-    found: dict[Weight, int] = {}
-    for layer, _ in layer_counts((*architecture.encoder, *architecture.layers)):
-        for block in layer.blocks:
-            if isinstance(block, Moe):
-                found.update({w: min(block.active, w.copies) for w in block.weights if w.use is Use.ROUTED})
-    return found
-
-
-def _active(architecture: Architecture) -> int:
-    routed = active_share(architecture)
+def unused_experts(architecture: Architecture) -> int:
+    """Parameters of the routed experts that one token does not use."""
     return sum(
-        w.size * routed.get(w, w.copies) * count
-        for w, count in text_weights(architecture)
-        if w.stored and not w.buffer and w.use is not Use.UNUSED
+        weight.size * max(0, weight.copies - block.active) * count
+        for layer, count in layer_counts((*architecture.encoder, *architecture.layers))
+        for block in layer.blocks
+        if isinstance(block, Moe)
+        for weight in block.weights
+        if weight.use is Use.ROUTED and weight.stored
     )
+
+
+def _used(architecture: Architecture, *unused: Use) -> int:
+    """Parameters of the text model but for those of some uses, with the experts of one token."""
+    whole = sum(
+        weight.elements * count
+        for weight, count in text_weights(architecture)
+        if weight.stored and not weight.buffer and weight.use not in unused
+    )
+    return whole - unused_experts(architecture)
 
 
 def _decode_read(architecture: Architecture) -> int:
-    routed = active_share(architecture)
-    read = sum(
-        w.size * routed.get(w, w.copies) * count
-        for w, count in text_weights(architecture)
-        if w.stored and not w.buffer and w.use not in (Use.UNUSED, Use.LOOKED_UP)
-    )
+    read = _used(architecture, Use.UNUSED, Use.LOOKED_UP)
     return read + (architecture.embedding.elements if architecture.tied else 0)
 
 

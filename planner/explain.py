@@ -30,25 +30,27 @@ def explain(plan: Plan, topic: str) -> list[Quantity]:
         raise PlanError(
             f"nothing called {topic!r} to explain{hint or '; known are ' + ', '.join(TOPICS)}", field="topic"
         )
-    return list(builder(plan))
+    found = list(builder(plan))
+    if not found:
+        raise PlanError(f"{plan.device.id} has no ceiling that a {topic} follows from", field="topic")
+    return found
 
 
 def _ttft(plan: Plan) -> Iterator[Quantity]:
     given, workload = plan.textbook_input, plan.workload
     peak = plan.ceilings.textbook_peak
     if peak is not None:
-        tokens = combine(
-            "prompt tokens", workload.batch * workload.prompt, "token", "batch · prompt", *_workload(plan, "prompt")
-        )
+        new = workload.prompt - workload.cached_prefix
+        because = "batch · (prompt − cached prefix)" if workload.cached_prefix else "batch · prompt"
+        tokens = combine("prompt tokens", workload.batch * new, "token", because, *_workload(plan))
         work = derive(
             "textbook prefill work",
             formulas.textbook_prefill_work,
             parameters=_config("active parameters", given.parameters, "parameter", plan),
             tokens=tokens,
         )
-        yield derive(
-            "TTFT, textbook", formulas.compute_time, work=work, peak=_peak(plan, peak, plan.inventory.main.multiply)
-        )
+        rate = _all_devices(plan, _peak(plan, peak, plan.inventory.main.multiply))
+        yield derive("TTFT, textbook", formulas.compute_time, work=work, peak=rate)
     if plan.counted is not None:
         yield _step("TTFT, counted floor", plan, plan.counted.prefill)
 
@@ -85,7 +87,8 @@ def _textbook_tpot(plan: Plan, bandwidth: Ceiling) -> Quantity:
         parameters=_config("active parameters", given.parameters, "parameter", plan),
         width=Quantity("bytes per parameter", given.width, "B", plan.inventory.main.name, Status.CONFIG),
     )
-    return derive("TPOT, textbook", formulas.memory_time, traffic=weights, bandwidth=_bandwidth(plan, bandwidth))
+    rate = _all_devices(plan, _bandwidth(plan, bandwidth))
+    return derive("TPOT, textbook", formulas.memory_time, traffic=weights, bandwidth=rate)
 
 
 def _e2e(plan: Plan) -> Iterator[Quantity]:
@@ -93,9 +96,11 @@ def _e2e(plan: Plan) -> Iterator[Quantity]:
         yield from _ttft(plan)
         return
     gaps = Quantity("gaps between output tokens", plan.workload.out - 1, "token", "output tokens − 1", Status.GIVEN)
-    for first, per_token in zip(_ttft(plan), _tpot(plan), strict=True):
+    steps = {tree.name.replace("TPOT", "E2E"): tree for tree in _tpot(plan)}
+    for first in _ttft(plan):
         name = first.name.replace("TTFT", "E2E")
-        yield derive(name, formulas.end_to_end_time, first_token=first, per_token=per_token, gaps=gaps)
+        if name in steps:
+            yield derive(name, formulas.end_to_end_time, first_token=first, per_token=steps[name], gaps=gaps)
 
 
 def _step(name: str, plan: Plan, step: Step) -> Quantity:
@@ -233,11 +238,23 @@ def _memory(plan: Plan) -> Iterator[Quantity]:
         yield combine("memory that may be used", memory.budget.bytes, "B", because, usable)
 
 
-def _workload(plan: Plan, name: str) -> list[Quantity]:
-    return [
-        Quantity("batch", plan.workload.batch, "1", f"--batch {plan.workload.batch}", Status.GIVEN),
-        Quantity("prompt", plan.workload.prompt, "token", f"--{name} {plan.workload.prompt}", Status.GIVEN),
+def _workload(plan: Plan) -> list[Quantity]:
+    workload = plan.workload
+    found = [
+        Quantity("batch", workload.batch, "1", f"--batch {workload.batch}", Status.GIVEN),
+        Quantity("prompt", workload.prompt, "token", f"--prompt {workload.prompt}", Status.GIVEN),
     ]
+    if workload.cached_prefix:
+        cached = f"--cached-prefix {workload.cached_prefix}"
+        found.append(Quantity("cached prefix", workload.cached_prefix, "token", cached, Status.GIVEN))
+    return found
+
+
+def _all_devices(plan: Plan, rate: Quantity) -> Quantity:
+    """The rate of all devices together."""
+    if plan.tp == 1:
+        return rate
+    return combine(f"{plan.tp} devices together", rate.value * plan.tp, rate.unit, f"times {plan.tp} devices", rate)
 
 
 def _config(name: str, value: float, unit: str, plan: Plan) -> Quantity:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from planner.architecture import Architecture, Block, Moe, Use
+from planner.architecture import Architecture, Attention, Block, Moe, Use
 from planner.inventory import Inventory
 from planner.sharding import device_cache_bytes, device_weight_bytes
 
@@ -136,6 +136,8 @@ def activation_bytes_per_token(architecture: Architecture, activation_bytes: int
 
 def _projected(block: Block, hidden: int) -> int:
     """Elements per token that a block's matrices on the hidden vector put out."""
+    if isinstance(block, Attention):
+        return block.heads * block.key_dim + block.kv_heads * (block.key_dim + block.value_dim)
     active = block.active if isinstance(block, Moe) else 1
     return sum(
         weight.shape[0] * (active if weight.use is Use.ROUTED else 1)

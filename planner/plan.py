@@ -206,7 +206,7 @@ def plan(
         usable=usable,
         memory=memory_of(model.architecture, inventory, **size, degree=tp, budget=budget),
         textbook_input=given,
-        textbook=textbook(given, **size, devices=tp),
+        textbook=textbook(given, **size | {"prompt": workload.prompt - workload.cached_prefix}, devices=tp),
         counted=None if machine is None else _counted(inventory, machine, workload),
         prediction=None,
         measured=None if measured is None else reached(measured, given, workload, devices=tp),

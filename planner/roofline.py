@@ -146,13 +146,18 @@ def sum_steps(at: Callable[[int], Step], first: int, last: int, opening: Step, c
     same = (
         opening.limit is closing.limit
         and opening.work.label == closing.work.label
-        and bool(opening.cached_bytes) == bool(closing.cached_bytes)
+        and _cache_regime(opening) == _cache_regime(closing)
     )
     if same:
         return (last - first + 1) * (opening.time + closing.time) / 2
     middle = (first + last) // 2
     left, right = at(middle), at(middle + 1)
     return sum_steps(at, first, middle, opening, left) + sum_steps(at, middle + 1, last, right, closing)
+
+
+def _cache_regime(step: Step) -> tuple[bool, bool]:
+    """Whether the last-level cache counts, and whether it holds everything that the step reads."""
+    return step.cached_bytes > 0, step.cached_bytes >= step.work.bytes
 
 
 @dataclass(frozen=True, slots=True)

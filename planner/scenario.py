@@ -18,6 +18,9 @@ from planner.models import Model, find_model
 from planner.plan import Plan, plan
 from planner.workload import Workload
 
+# No rate, size or count of this planet is larger.
+LARGEST = 1e30
+
 
 @dataclass(frozen=True, slots=True)
 class Scenario:
@@ -140,8 +143,10 @@ def _number(name: str, value: object, unit: str) -> float:
             return units.parse(value, unit)
         except units.UnitError as error:
             raise PlanError(f"{name}: {error}", field=name) from None
-    if not math.isfinite(value):
+    if isinstance(value, float) and not math.isfinite(value):
         raise PlanError(f"{name} is {value}; expected a finite number", field=name)
+    if abs(value) > LARGEST:
+        raise PlanError(f"{name} is beyond any size; expected for example {units.example(unit)!r}", field=name)
     return value
 
 

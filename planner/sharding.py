@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from planner.architecture import Architecture, Attention, LatentAttention, Use
+from planner.architecture import Architecture, Attention, CrossAttention, LatentAttention, Use
 from planner.errors import PlanError
 from planner.inventory import Inventory, Operation, Stage
 from planner.work import cache_bytes
@@ -26,13 +26,23 @@ def legal_degrees(architecture: Architecture, limit: int = 64) -> tuple[int, ...
     Key-value heads are split while they last and repeated beyond that, so the degree must divide them or be a
     multiple of them.
     """
-    shapes = {
-        (block.heads, block.kv_heads if isinstance(block, Attention) else 1)
-        for layer in set(architecture.layers)
+    return tuple(degree for degree in range(1, limit + 1) if is_legal(architecture, degree))
+
+
+def is_legal(architecture: Architecture, degree: int) -> bool:
+    """Whether ``degree`` divides the heads of every attention block."""
+    return all(_divides(degree, heads, kv_heads) for heads, kv_heads in _head_counts(architecture))
+
+
+@lru_cache(maxsize=256)
+def _head_counts(architecture: Architecture) -> frozenset[tuple[int, int]]:
+    """Query and key-value heads of every kind of attention; a latent counts as one that is repeated."""
+    return frozenset(
+        (block.heads, 1 if isinstance(block, LatentAttention) else block.kv_heads)
+        for layer in {*architecture.layers, *architecture.encoder}
         for block in layer.blocks
-        if isinstance(block, Attention | LatentAttention)
-    }
-    return tuple(n for n in range(1, limit + 1) if all(_divides(n, heads, kv_heads) for heads, kv_heads in shapes))
+        if isinstance(block, Attention | LatentAttention | CrossAttention)
+    )
 
 
 def check_degree(architecture: Architecture, degree: int) -> None:
@@ -43,10 +53,9 @@ def check_degree(architecture: Architecture, degree: int) -> None:
     """
     if degree < 1:
         raise PlanError(f"tp is {degree}; expected 1 or more", field="tp")
-    legal = legal_degrees(architecture, max(degree, 64))
-    if degree not in legal:
-        heads = sorted({f"{b.heads} heads{_kv_words(b)}" for b in _attention_blocks(architecture)})
-        listed = ", ".join(str(n) for n in legal if n <= 64)
+    if not is_legal(architecture, degree):
+        heads = sorted(_head_words(*counts) for counts in _head_counts(architecture))
+        listed = ", ".join(map(str, legal_degrees(architecture)))
         raise PlanError(f"tp is {degree}, which does not divide {' and '.join(heads)}; legal: {listed}", field="tp")
 
 
@@ -90,5 +99,5 @@ def _attention_blocks(architecture: Architecture) -> list[Attention | LatentAtte
     return [b for layer in set(architecture.layers) for b in layer.blocks if isinstance(b, Attention | LatentAttention)]
 
 
-def _kv_words(block: Attention | LatentAttention) -> str:
-    return f" with {block.kv_heads} KV heads" if isinstance(block, Attention) and block.kv_heads != block.heads else ""
+def _head_words(heads: int, kv_heads: int) -> str:
+    return f"{heads} heads" if kv_heads in (1, heads) else f"{heads} heads with {kv_heads} KV heads"

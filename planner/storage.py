@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from planner.architecture import Weight
+from planner.errors import PlanError
 from planner.inventory import Inventory, build
 from planner.models import Model
-from planner.precision import FORMATS, Assignment, NumberFormat, dtype_format, parse_cache_format, recipe
+from planner.precision import FORMATS, Assignment, NumberFormat, Recipe, dtype_format, parse_cache_format, recipe
+
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,7 +44,11 @@ def storage_of(model: Model, *, precision: str | None = None, kv_precision: str 
         PlanError: unknown format, or a quantisation that cannot be read.
     """
     found = _from_checkpoint(model) if precision is None else _from_recipe(model, precision)
-    return found if kv_precision is None else replace(found, cache=parse_cache_format(kv_precision))
+    return (
+        found
+        if kv_precision is None
+        else replace(found, cache=_named("kv_precision", lambda: parse_cache_format(kv_precision)))
+    )
 
 
 def _from_checkpoint(model: Model) -> Storage:
@@ -63,12 +72,21 @@ def _no_dtype(model: Model, rest: NumberFormat) -> str:
 
 
 def _from_recipe(model: Model, precision: str) -> Storage:
-    found = recipe(precision, model.architecture)
+    found = _named("precision", lambda: recipe(precision, model.architecture))
     warnings: tuple[str, ...] = ()
     if found.approximate:
         warnings = (f"{found.name}: which tensors get which type differs by version of the converter; sizes are close",)
-    cache = found.rest if found.rest.bits >= 16 else FORMATS["fp16"]
-    return Storage(found, found.rest, cache, found.name, found.describe(), warnings)
+    rest = found.rest if isinstance(found, Recipe) else FORMATS["fp16"]
+    cache = rest if rest.bits >= 16 else FORMATS["fp16"]
+    return Storage(found, rest, cache, found.name, found.describe(), warnings)
+
+
+def _named(option: str, read: Callable[[], Found]) -> Found:
+    """What ``read`` gives, its error naming the option that was wrong."""
+    try:
+        return read()
+    except PlanError as error:
+        raise PlanError(str(error), field=option) from None
 
 
 @lru_cache(maxsize=1024)

@@ -72,11 +72,13 @@ def parse(text: str, unit: str) -> int | float:
         raise UnitError(f"{text!r} is not in {unit}; expected for example {example(unit)!r}")
     try:
         value = Decimal(match.group(1).replace(",", "").replace("_", "")) * factor
+        if not math.isfinite(float(value)):
+            raise UnitError(f"{text!r} is too large")
+        return int(value) if value == value.to_integral_value() else float(value)
     except InvalidOperation:
         raise UnitError(f"{text!r} is not a quantity; expected for example {example(unit)!r}") from None
-    if not math.isfinite(float(value)):
-        raise UnitError(f"{text!r} is too large")
-    return int(value) if value == value.to_integral_value() else float(value)
+    except ArithmeticError:
+        raise UnitError(f"{text!r} is too large") from None
 
 
 def example(unit: str) -> str:

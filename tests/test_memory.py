@@ -55,7 +55,6 @@ def test_the_widest_block_decides_the_activations() -> None:
     assert activation_bytes_per_token(both, 2) == 2 * (2 * 64 + 16 + 4 * 2 * 100)
 
 
-@pytest.mark.xfail(strict=True, reason="_projected takes a square output projection for an input projection")
 def test_the_output_projection_is_no_input_projection() -> None:
     # With an MLP of 256 the queries, keys and values (4,096 + 2 · 1,024) are wider than gate and up (512).
     narrow = llama(hidden=4096, layers=1, heads=32, kv_heads=8, width=256, vocabulary=10)

@@ -150,7 +150,6 @@ def test_the_whiteboard_counts_a_batchs_prompts_together_and_its_weights_once() 
     assert (board.ttft, board.tpot, board.e2e) == (60, 4, 100)
 
 
-@pytest.mark.xfail(strict=True, reason="sum_steps takes memory time for linear across bytes = last-level cache")
 def test_a_request_that_grows_out_of_the_cache_is_summed_step_by_step() -> None:
     # No compute ceiling, so memory limits throughout; below 8 MB nothing need be read, above it bytes − 8 MB.
     small = inventory(llama(hidden=256, layers=4, heads=4, kv_heads=4, width=512, vocabulary=1000))

@@ -229,7 +229,6 @@ def test_the_floor_grants_that_all_tokens_of_a_batch_agree_on_their_experts() ->
     assert one.matrix_flop == (("bf16", 2 * (3 * (1_024 + 2 * 6_144) + 640)),)
 
 
-@pytest.mark.xfail(strict=True, reason="counting.active_share keys by tensor: the last layer's top-k counts for all")
 def test_layers_with_equal_experts_may_use_different_numbers_of_them() -> None:
     # Two layers of 4 experts, of which one token uses 1 and 4; an expert has 3 · 8 · 4 = 96 elements, a router 32.
     layers = tuple(Layer((mixture_of_experts(hidden=8, width=4, experts=4, active=n),)) for n in (1, 4))

@@ -32,6 +32,6 @@ def render(plan: Plan, form: Form) -> str:
 def render_trees(plan: Plan, topics: list[str]) -> str:
     """The derivations of topics, one below the other."""
     from planner.explain import explain
-    from planner.render.tree import as_tree
+    from planner.render.tree import as_trees
 
-    return "\n\n".join(as_tree(tree) for topic in topics for tree in explain(plan, topic))
+    return as_trees([tree for topic in topics for tree in explain(plan, topic)])
