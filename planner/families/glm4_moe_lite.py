@@ -86,7 +86,9 @@ def attention_of_latent(config: LatentConfig) -> LatentAttention:
 
 def _layer(config: Config, has_experts: bool) -> Layer:
     hidden = config.hidden_size
-    block: Mlp | Moe = latent_experts(config) if has_experts else gated_mlp(hidden=hidden, width=config.intermediate_size)
+    block: Mlp | Moe = (
+        latent_experts(config) if has_experts else gated_mlp(hidden=hidden, width=config.intermediate_size)
+    )
     weights = norms(("input_layernorm", "post_attention_layernorm"), hidden)
     if has_experts and config.model_type == "axk1":
         weights += norm("post_mlp_layernorm", hidden)

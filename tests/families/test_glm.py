@@ -290,6 +290,21 @@ PINNED = (
         variants={"attention_bias": [True], "first_k_dense_replace": [0, 2], "n_shared_experts": [2]},
     ),
     Pinned(
+        name="a small axk2",
+        config=SMALL_LATENT
+        | {"model_type": "axk2", "index_topk": 64, "index_head_dim": 32, "index_n_heads": 4, "gated_norm_rank": 8},
+        source=REFERENCE,
+        total=3_937_152,
+        kv_full=4 * (32 + 16) * 2,
+        variants={
+            "attention_bias": [True],
+            "first_k_dense_replace": [0, 2],
+            "index_n_heads": [8],
+            "gated_norm_rank": [4, ...],
+            "mlp_layer_types": [["dense", "sparse", "sparse", "dense"]],
+        },
+    ),
+    Pinned(
         name="a small sarvam_mla",
         config=SMALL_LATENT | {"model_type": "sarvam_mla"},
         source=REFERENCE,
@@ -513,11 +528,13 @@ def test_refusals(changes: dict[str, object], message: str) -> None:
         ({"mlp_layer_types": ["dense"] * 3}, "mlp_layer_types has 3 entries for 47 layers"),
         ({"mlp_layer_types": ["moe"] * 47}, "mlp_layer_types holds 'moe'"),
         ({"moe_layer_freq": 2}, "moe_layer_freq is 2"),
+        ({"q_lora_rank": ...}, "q_lora_rank is missing"),
     ],
 )
 def test_refusals_of_latent_models(changes: dict[str, object], message: str) -> None:
+    changed = {key: value for key, value in (GLM_4_7_FLASH | changes).items() if value is not ...}
     with pytest.raises(PlanError, match=message):
-        read_architecture(GLM_4_7_FLASH | changes, source="config.json")
+        read_architecture(changed, source="config.json")
 
 
 @pytest.mark.parametrize(
