@@ -6,8 +6,8 @@ Everything here is an integer and follows from the shapes alone; number formats 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.architecture import (
     Architecture,
@@ -25,8 +25,7 @@ from planner.architecture import (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterCounts:
+class ParameterCounts(NamedTuple):
     """Parameters of a model, each an exact count.
 
     ``total`` counts a tied head once, the vision tower with the model, MTP modules and buffers apart. ``by_part``
@@ -137,8 +136,7 @@ def _decode_read(architecture: Architecture) -> int:
     return read + (architecture.embedding.elements if architecture.tied else 0)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheLayers:
+class CacheLayers(NamedTuple):
     """Layers that cache alike: ``elements`` per token and layer, at most ``window`` tokens (None: all)."""
 
     kind: str
@@ -177,8 +175,7 @@ def cache_elements(architecture: Architecture, tokens: int) -> int:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class StateElements:
+class StateElements(NamedTuple):
     """Constant state per sequence: ``recurrent_bytes`` in its own format, ``convolution`` elements in the model's."""
 
     recurrent_bytes: int

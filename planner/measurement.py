@@ -6,23 +6,21 @@ that the ceiling is wrong, never that the machine runs beyond it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from planner import formulas
 from planner.roofline import TextbookInput
 from planner.workload import Workload
 
 
-@dataclass(frozen=True, slots=True)
-class Measured:
+class Measured(NamedTuple):
     """Times that the user measured, in seconds."""
 
     ttft: float | None = None
     tpot: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rates:
+class Rates(NamedTuple):
     """Rates that a phase reached and their shares of the device's ceilings (None without a ceiling)."""
 
     tokens_per_second: float
@@ -32,8 +30,7 @@ class Rates:
     bandwidth_share: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class Reached:
+class Reached(NamedTuple):
     """What the measured times mean: each phase's rates, the request's E2E, and the share of it spent in prefill."""
 
     measured: Measured

@@ -8,8 +8,8 @@ figure, absent until there is a calibration.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import lru_cache
+from typing import NamedTuple
 
 from planner.architecture import Architecture, Attention, Block, Moe, Use
 from planner.inventory import Inventory
@@ -24,8 +24,7 @@ MAXIMUM_CONTEXT = 2**40
 FAR = 2**24
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
+class Budget(NamedTuple):
     """Bytes that one device offers: ``usable`` as programs see them, of which ``utilisation`` may be used."""
 
     usable: int
@@ -37,8 +36,7 @@ class Budget:
         return int(self.usable * self.utilisation)
 
 
-@dataclass(frozen=True, slots=True)
-class Memory:
+class Memory(NamedTuple):
     """Bytes on the fullest device. ``runtime`` is None where no calibration states it.
 
     ``max_batch``: requests of this length that fit at once (0: not even one). ``max_context``: tokens per request

@@ -12,14 +12,16 @@ import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.architecture import Architecture
 from planner.errors import PlanError, did_you_mean
 from planner.families import read_architecture
 from planner.resources import bundled
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 MAXIMUM_BYTES = 16 * 2**20  # the largest published config.json is below 2 MiB
 

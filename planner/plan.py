@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from planner.ceilings import Ceiling, usable_memory
 from planner.counting import ParameterCounts, count_parameters
@@ -122,8 +123,7 @@ class Plan:
         return tuple(_assumed(self))
 
 
-@dataclass(frozen=True, slots=True)
-class Intensity:
+class Intensity(NamedTuple):
     """FLOP per byte; the counted decode figure is that of the last step."""
 
     textbook_prefill: float
@@ -132,16 +132,14 @@ class Intensity:
     counted_decode: float | None
 
 
-@dataclass(frozen=True, slots=True)
-class TurningPoints:
+class TurningPoints(NamedTuple):
     """The shortest prompt whose prefill is limited by compute, and the smallest batch whose decode is (None: never)."""
 
     prompt: int | None
     batch: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+class WhatIf(NamedTuple):
     """A change and the counted E2E floor under it, in seconds."""
 
     change: str

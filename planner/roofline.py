@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import NamedTuple
 
 from planner import formulas, work
 from planner.inventory import Inventory
@@ -49,8 +50,7 @@ class Machine:
         return self.attention_peak is not None and all(peak is not None for peak in self.peaks.values())
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """The counted floor of one step, with its three times side by side (0 where there is no such ceiling)."""
 
     time: float
@@ -62,8 +62,7 @@ class Step:
     cached_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Latency:
+class Latency(NamedTuple):
     """TTFT, TPOT and E2E in seconds; TPOT is None for a single output token."""
 
     ttft: float
@@ -71,8 +70,7 @@ class Latency:
     e2e: float
 
 
-@dataclass(frozen=True, slots=True)
-class CountedFloors:
+class CountedFloors(NamedTuple):
     """The counted floors of a request, with the prefill step and the first and last decode step behind them."""
 
     latency: Latency
@@ -160,8 +158,7 @@ def _cache_regime(step: Step) -> tuple[bool, bool]:
     return step.cached_bytes > 0, step.cached_bytes >= step.work.bytes
 
 
-@dataclass(frozen=True, slots=True)
-class TextbookInput:
+class TextbookInput(NamedTuple):
     """What the whiteboard lines take: active parameters, bytes per parameter, published peak and bandwidth."""
 
     parameters: int

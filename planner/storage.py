@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 from planner.architecture import Weight
 from planner.errors import PlanError
@@ -13,7 +13,12 @@ from planner.inventory import Inventory, build
 from planner.models import Model
 from planner.precision import FORMATS, Assignment, NumberFormat, Recipe, dtype_format, parse_cache_format, recipe
 
+if TYPE_CHECKING:
+    from planner.quantization import Quantization
+
 Found = TypeVar("Found")
+# Keys under which a config speaks of quantisation, at the top or inside a nested config.
+_MENTIONS = ("quantization_config", "compression_config", "quantization")
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,16 +57,24 @@ def storage_of(model: Model, *, precision: str | None = None, kv_precision: str 
 
 
 def _from_checkpoint(model: Model) -> Storage:
-    from planner.quantization import read_quantization
-
     own = dtype_format(model.architecture.dtype)
-    quantization = read_quantization(model.raw, model.quantization_file, source=model.origin)
+    quantization = _quantization_of(model)
     rest = own or (FORMATS["bf16"] if quantization else FORMATS["fp32"])
     warnings = () if own else (_no_dtype(model, rest),)
     if quantization is None:
         return Storage(None, rest, rest, rest.name, f"every tensor in {rest.name}", warnings)
     cache = quantization.cache or rest
     return Storage(quantization, rest, cache, quantization.method, quantization.describe(), warnings)
+
+
+def _quantization_of(model: Model) -> Quantization | None:
+    """What the files say of quantisation; most say nothing, and then the readers of its dialects stay unloaded."""
+    nested = (value for value in model.raw.values() if isinstance(value, dict))
+    if model.quantization_file is None and not any(key in raw for raw in (model.raw, *nested) for key in _MENTIONS):
+        return None
+    from planner.quantization import read_quantization
+
+    return read_quantization(model.raw, model.quantization_file, source=model.origin)
 
 
 def _no_dtype(model: Model, rest: NumberFormat) -> str:

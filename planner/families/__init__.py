@@ -12,12 +12,14 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache
 from importlib import import_module
-from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from planner.architecture import Architecture
 from planner.errors import PlanError, did_you_mean
+from planner.resources import package
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 _CLAIM = re.compile(r"^MODEL_TYPES = (\(.*?\))$", re.MULTILINE | re.DOTALL)
 
@@ -30,7 +32,7 @@ def claims() -> dict[str, str]:
         RuntimeError: two files claim one ``model_type`` (a mistake in this package).
     """
     found: dict[str, str] = {}
-    for entry in files(__name__).iterdir():
+    for entry in (package() / "families").iterdir():
         name = entry.name.removesuffix(".py")
         if not entry.name.endswith(".py") or name.startswith("_"):
             continue
@@ -49,7 +51,7 @@ def _claimed(entry: Traversable) -> tuple[str, ...]:
 def _family_of(model_type: str) -> str | None:
     """The file that reads ``model_type``; one of that very name is looked at first, to leave the others unopened."""
     if model_type.isidentifier():
-        entry = files(__name__) / f"{model_type}.py"
+        entry = (package() / "families") / f"{model_type}.py"
         if entry.is_file() and model_type in _claimed(entry):
             return model_type
     return claims().get(model_type)

@@ -6,14 +6,16 @@ import os
 import re
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import cast
+from typing import TYPE_CHECKING, cast
 
 from planner.errors import PlanError, brief, did_you_mean
 from planner.hardware.reading import device_from_text, read_device
 from planner.hardware.records import Device
 from planner.resources import bundled
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 # Folders of `hardware/` that hold other things than devices.
 _OTHER_FOLDERS = frozenset({"calibration", "clouds", "engines", "links", "measured", "nodes", "prices"})
