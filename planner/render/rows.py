@@ -23,7 +23,7 @@ class Row:
     limit: str
 
 
-HEADERS = ("", "textbook", "floor", "predicted (80 % interval)", "limited by")
+HEADERS = ("", "textbook", "floor", "predicted", "limited by")
 
 
 def rows(plan: Plan) -> list[Row]:
