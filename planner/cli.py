@@ -96,7 +96,7 @@ def explain_command(
     if as_json:
         import json
 
-        from planner.explain import explain
+        from planner.derivation import explain
         from planner.quantity import as_json as tree_as_json
 
         print(json.dumps([tree_as_json(tree) for tree in explain(answer, topic)], indent=2, ensure_ascii=False))

@@ -15,7 +15,7 @@ from planner.hardware import Device, device_from_numbers, find_device, with_ceil
 from planner.hardware import resolve as resolve_device
 from planner.measurement import Measured
 from planner.models import Model, find_model
-from planner.plan import Plan, plan
+from planner.planning import Plan, plan
 from planner.workload import Workload
 
 # No rate, size or count of this planet is larger.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from planner.measurement import Measured, reached
-from planner.plan import plan
+from planner.planning import plan
 from planner.roofline import TextbookInput
 from planner.workload import Workload
 from tests.strategies import LLAMA_8B, model

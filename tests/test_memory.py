@@ -12,7 +12,7 @@ from planner.ceilings import usable_memory
 from planner.errors import PlanError
 from planner.hardware import device_from_numbers, find_device
 from planner.memory import STEP_TOKENS, Budget, Memory, activation_bytes_per_token, memory_of
-from planner.plan import plan
+from planner.planning import plan
 from planner.scenario import Scenario
 from planner.workload import Workload
 from tests.strategies import LLAMA_8B, inventory, llama, model, transformer

@@ -16,7 +16,7 @@ from planner.counting import cache_elements, cache_layers, count_parameters
 from planner.hardware import device_from_numbers
 from planner.inventory import AttentionGroup, Inventory, Stage, halved_weights
 from planner.memory import Budget, Memory, memory_of
-from planner.plan import plan
+from planner.planning import plan
 from planner.render.data import as_data
 from planner.roofline import (
     CACHE_MATTERS_BELOW,

@@ -9,7 +9,7 @@ from planner.blocks import mixture_of_experts
 from planner.formulas import distinct_experts
 from planner.hardware import device_from_numbers, find_device
 from planner.machine import ceilings_of, machine_of
-from planner.plan import plan
+from planner.planning import plan
 from planner.roofline import (
     Limit,
     Machine,

@@ -16,8 +16,8 @@ import pytest
 
 from planner import formulas
 from planner.architecture import Part
-from planner.explain import explain
-from planner.plan import Plan
+from planner.derivation import explain
+from planner.planning import Plan
 from planner.quantity import leaves
 from planner.roofline import Limit
 from planner.scenario import Scenario

@@ -6,7 +6,7 @@ import pytest
 
 from planner.blocks import gated_mlp, grouped_query_attention, latent_attention
 from planner.errors import PlanError
-from planner.plan import plan
+from planner.planning import plan
 from planner.sharding import check_degree, device_cache_bytes, device_weight_bytes, legal_degrees, message_bytes
 from planner.workload import Workload
 from tests.strategies import LLAMA_8B, inventory, model, transformer

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 from planner.commands.options import Form
-from planner.plan import Plan
+from planner.planning import Plan
 
 
 def render(plan: Plan, form: Form) -> str:
@@ -31,7 +31,7 @@ def render(plan: Plan, form: Form) -> str:
 
 def render_trees(plan: Plan, topics: list[str]) -> str:
     """The derivations of topics, one below the other."""
-    from planner.explain import explain
+    from planner.derivation import explain
     from planner.render.tree import as_trees
 
     return as_trees([tree for topic in topics for tree in explain(plan, topic)])

@@ -8,7 +8,7 @@ from planner.architecture import Part
 from planner.ceilings import Ceiling
 from planner.counting import cache_layers
 from planner.measurement import Rates
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.prediction import NO_CALIBRATION, Interval
 from planner.roofline import Latency, Step
 

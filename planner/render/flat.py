@@ -7,7 +7,7 @@ import io
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.render.data import as_data
 
 

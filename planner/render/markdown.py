@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tabulate import tabulate
 
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.render.rows import HEADERS, rows
 from planner.render.table import facts, title
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from planner import formulas
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.prediction import Interval
 from planner.units import show, significant
 

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from tabulate import tabulate
 
 from planner.memory import Memory
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.prediction import NO_CALIBRATION
 from planner.render.rows import HEADERS, percent, rows
 from planner.units import show, significant

@@ -17,7 +17,7 @@ import time
 from planner.commands.batch import run
 from planner.hardware import find_device
 from planner.models import find_model
-from planner.plan import plan
+from planner.planning import plan
 from planner.workload import Workload
 
 IMPORTS = [sys.executable, "-c", "import typer, pydantic, yaml, tabulate; from pydantic import BaseModel"]

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
+from planner.derivation import TOPICS, explain
 from planner.errors import PlanError
-from planner.explain import TOPICS, explain
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.quantity import Quantity, Status, as_json, leaves, walk
 from planner.scenario import Scenario
 

@@ -13,7 +13,7 @@ from planner.ceilings import Ceiling
 from planner.counting import cache_layers
 from planner.errors import PlanError, did_you_mean
 from planner.inventory import Operation, Stage
-from planner.plan import Plan
+from planner.planning import Plan
 from planner.quantity import Quantity, Status, combine, derive
 from planner.roofline import Step
 
