@@ -118,6 +118,14 @@ def alias_index() -> dict[str, str]:
     return found
 
 
+def provenance(id_: str) -> dict[str, Any]:
+    """What the ``source.yaml`` of a bundled model says: where its facts were read, and the published count."""
+    import yaml
+
+    found: dict[str, Any] = yaml.safe_load(_folder(id_).joinpath("source.yaml").read_text(encoding="utf-8"))
+    return found
+
+
 def _folder(id_: str) -> Traversable:
     org, name = id_.split("/")
     return bundled("models") / org / name

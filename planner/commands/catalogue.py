@@ -6,7 +6,7 @@ from planner.commands.options import Form
 from planner.errors import PlanError, did_you_mean
 from planner.hardware import all_devices, device_ids, find_device
 from planner.hardware import resolve as resolve_device
-from planner.models import bundled_models, find_model, model_ids
+from planner.models import bundled_models, find_model, model_ids, provenance
 from planner.models import resolve as resolve_model
 
 
@@ -38,7 +38,8 @@ def show(name: str) -> str:
     if name.endswith((".yaml", ".yml")) or _known(resolve_device, name):
         return show_device(find_device(name))
     if name.endswith(".json") or "/" in name or _known(resolve_model, name):
-        return show_model(find_model(name))
+        model = find_model(name)
+        return show_model(model, provenance(model.id) if _known(resolve_model, name) else None)
     hint = did_you_mean(name, [*device_ids(), *model_ids()])
     raise PlanError(f"no device or model is called {name!r}{hint}", "name")
 

@@ -81,7 +81,7 @@ def _mlp(config: Stack) -> Mlp:
 
 def _encoder_layer(config: Stack, window: int | None) -> Layer:
     """An encoder's window reaches as far ahead as back."""
-    reach = None if window is None else 2 * window - 1
+    reach = None if window is None else 2 * window + 1
     attention: Attention = replace(attention_of(config, window=reach), causal=False)
     return Layer((attention, _mlp(config)), norms(AROUND, config.hidden_size))
 

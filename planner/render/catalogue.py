@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -163,8 +163,8 @@ def _price(price: Any) -> str:
     return f"{rate} USD/h, {price.kind}, {price.date} [{', '.join(price.source)}]{note}"
 
 
-def show_model(model: Model) -> str:
-    """What a model is made of: parameters by part, layers by kind, cache and state."""
+def show_model(model: Model, source: Mapping[str, Any] | None = None) -> str:
+    """What a model is made of: parameters by part, layers by kind, cache and state; ``source``: where it was read."""
     architecture, counts = model.architecture, count_parameters(model.architecture)
     lines = [
         f"{model.id}: {architecture.model_type}, read by the family {architecture.family} from {model.origin}",
@@ -195,7 +195,21 @@ def show_model(model: Model) -> str:
     lines += [f"  {'NOT COUNTED':<28} {part}" for part in architecture.unread]
     lines += [f"  {'note':<28} {note}" for note in architecture.notes]
     lines += [f"  {'assumed':<28} {text}" for text in architecture.assumed]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_provenance(source or {})])
+
+
+def _provenance(source: Mapping[str, Any]) -> Iterator[str]:
+    read = source.get("read", {})
+    if read:
+        said = ", ".join(str(read[key]) for key in ("title", "address", "date", "note") if read.get(key))
+        yield f"  {'read from':<28} {said}"
+    for key, word in (("published", "published"), ("counted", "counted elsewhere")):
+        if key in source:
+            yield f"  {word:<28} {source[key]['parameters']:,} parameters ({source[key]['source']})"
+    for difference in source.get("published", {}).get("difference", ()):
+        yield f"  {'':<28} of these {difference['parameters']:,} {difference['what']}"
+    if source.get("aliases"):
+        yield f"  {'also called':<28} {', '.join(source['aliases'])}"
 
 
 def _block(block: Any) -> str:

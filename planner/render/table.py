@@ -120,7 +120,7 @@ def _compute(plan: Plan) -> str:
     text += f"; this device balances at {_number(given.ridge)}"
     if turn.prompt is not None:
         text += f": prefill is limited by compute from {turn.prompt:,} prompt {_plural('token', turn.prompt)} on"
-    if plan.machine is not None and plan.machine.has_compute_floor:
+    if plan.machine is not None and plan.machine.has_compute_floor and plan.workload.out > 1:
         text += (
             ", decode at this context by memory bandwidth at every batch"
             if turn.batch is None
