@@ -33,7 +33,7 @@ class Picture(Piece):
 class Sound(Piece):
     """Keys of ``gemma3n_audio``. How far a frame sees (chunk and context) changes no weight."""
 
-    HARMLESS = Piece.HARMLESS | {"conf_attention_chunk_size", "vocab_offset"}
+    HARMLESS = Piece.HARMLESS | {"conf_attention_chunk_size", "conf_positional_bias_size", "vocab_offset"}
 
     hidden_size: Count = 1536
     vocab_size: Count = 128

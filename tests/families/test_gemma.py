@@ -444,7 +444,7 @@ PINNED = (
             "text_config.num_global_key_value_heads": [None, 2],
             "text_config.global_head_dim": [...],
             "text_config.attention_bias": [True],
-            "text_config.per_layer_config": [dict.fromkeys("1357", {"head_dim": 20, "num_key_value_heads": 4})],
+            "text_config.per_layer_config": [{key: {"head_dim": 20, "num_key_value_heads": 4} for key in "1357"}],
             "text_config.layer_types": [["sliding_attention"] * 4 + ["full_attention"] + ["sliding_attention"] * 3],
             "tie_word_embeddings": [True, False],
             "vision_config": [None, ...],
