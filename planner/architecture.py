@@ -78,7 +78,8 @@ class Attention:
 
     ``window``: a query attends at most that many keys, itself included. ``chunk``: it attends the keys of its own
     chunk of that length. ``caches`` is False where the layer reads another layer's cache. ``causal`` is False in
-    encoders.
+    encoders. ``selected``: the number of tokens that a sparse indexer lets a query attend, ``indexer_dim`` elements
+    per token of the indexer's own key cache, ``indexer_heads`` its query heads.
     """
 
     heads: int
@@ -90,6 +91,9 @@ class Attention:
     chunk: int | None = None
     caches: bool = True
     causal: bool = True
+    selected: int | None = None
+    indexer_dim: int = 0
+    indexer_heads: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -161,7 +161,9 @@ def cache_layers(architecture: Architecture) -> tuple[CacheLayers, ...]:
 def _cache_of(block: Block) -> tuple[str, int, int | None, int] | None:
     if isinstance(block, Attention) and block.caches:
         kind = "sliding window" if block.window else "chunked" if block.chunk else "full attention"
-        return kind, block.kv_heads * (block.key_dim + block.value_dim), block.window or block.chunk, 0
+        kind = "sparse attention" if block.selected else kind
+        row = block.kv_heads * (block.key_dim + block.value_dim)
+        return kind, row, block.window or block.chunk, block.indexer_dim
     if isinstance(block, LatentAttention):
         return "latent attention (MLA)", block.latent + block.rope_dim, None, block.indexer_dim
     return None

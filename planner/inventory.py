@@ -380,6 +380,9 @@ def _grouped(block: Attention, layers: int) -> AttentionGroup:
         decode_pair=pair,
         window=block.window,
         chunk=block.chunk,
+        selected=block.selected,
+        indexer_row=block.indexer_dim,
+        indexer_pair=2 * block.indexer_heads * block.indexer_dim,
         causal=block.causal,
     )
 

@@ -113,7 +113,9 @@ def test_a_model_names_its_number_format(id_: str) -> None:
 
 def test_every_model_was_read_at_one_of_its_hub_ids() -> None:
     read = {id_: (source_of(id_).read, source_of(id_).hub) for id_ in IDS}
-    assert [id_ for id_, (at, hub) in read.items() if at.address.removeprefix("https://huggingface.co/") not in hub] == []
+    assert [
+        id_ for id_, (at, hub) in read.items() if at.address.removeprefix("https://huggingface.co/") not in hub
+    ] == []
     assert [id_ for id_, (at, hub) in read.items() if at.title.split()[-1] not in hub] == []
 
 

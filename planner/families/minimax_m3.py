@@ -1,11 +1,12 @@
 """The text model of MiniMax-M3: grouped-query attention, in most layers over blocks of keys that an indexer picks.
 
 Reference: ``MiniMaxM3VLTextConfig`` and ``MiniMaxM3VLForCausalLM`` of transformers, names as in the published files.
-The blocks here know no indexer beside grouped-query attention: what is left out is named in ``unread``.
+The indexer picks whole blocks of keys; their number times their size is what a query attends.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -105,7 +106,7 @@ def read(config: Config) -> Architecture:
         embedding=embedding("model.embed_tokens", rows=config.vocab_size, width=hidden),
         lm_head=lm_head(vocabulary=config.vocab_size, hidden=hidden, tied=config.tie_word_embeddings),
         outer=norm("model.norm", hidden),
-        unread=_left_out(config, kinds),
+        unread=_left_out(config),
         max_context=config.max_position_embeddings,
         dtype=config.dtype,
     )
@@ -160,13 +161,22 @@ def _attention(config: Config, *, sparse: bool) -> Attention:
     heads, kv_heads, head_dim = config.num_attention_heads, config.num_key_value_heads, config.head_dim
     if heads % kv_heads:
         raise config.refusal("num_key_value_heads", f"is {kv_heads} and does not divide the {heads} heads")
-    return grouped_query_attention(
+    full = grouped_query_attention(
         hidden=config.hidden_size,
         heads=heads,
         kv_heads=kv_heads,
         head_dim=head_dim,
         query_key_norm=(head_dim, head_dim),
         extra=_indexer(config) if sparse else (),
+    )
+    if not sparse:
+        return full
+    blocks = _index(config, "sparse_topk_blocks", "index_topk_blocks")
+    return replace(
+        full,
+        selected=blocks * _index(config, "sparse_block_size", "index_block_size"),
+        indexer_dim=_index(config, "sparse_index_dim", "index_head_dim"),
+        indexer_heads=_index(config, "sparse_num_index_heads", "index_n_heads"),
     )
 
 
@@ -206,16 +216,7 @@ def _experts(config: Config) -> Moe:
     return Moe(experts, config.num_experts_per_tok, weights + shared.weights)
 
 
-def _left_out(config: Config, kinds: tuple[str, ...]) -> tuple[str, ...]:
-    found: tuple[str, ...] = ()
-    if SPARSE in kinds:
-        blocks = _index(config, "sparse_topk_blocks", "index_topk_blocks")
-        size = _index(config, "sparse_block_size", "index_block_size")
-        head_dim = _index(config, "sparse_index_dim", "index_head_dim")
-        found += (
-            f"the indexer's key cache of {kinds.count(SPARSE)} layers ({head_dim} elements per token each), its "
-            f"scores, and its choice of {blocks} blocks of {size} tokens: every cached key is taken as attended",
-        )
-    if config.num_mtp_modules:
-        found += (f"MTP modules (num_mtp_modules = {config.num_mtp_modules}), whose layout is not published",)
-    return found
+def _left_out(config: Config) -> tuple[str, ...]:
+    if not config.num_mtp_modules:
+        return ()
+    return (f"MTP modules (num_mtp_modules = {config.num_mtp_modules}), whose layout is not published",)

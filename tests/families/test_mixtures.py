@@ -447,11 +447,13 @@ def test_llama_4_attends_in_chunks_but_for_the_layers_without_positions() -> Non
     }
 
 
-def test_minimax_m3_says_what_of_its_sparse_attention_is_left_out() -> None:
-    sparse, modules = read(MINIMAX_M3_TEXT).unread
-    assert "indexer's key cache of 57 layers" in sparse
-    assert "16 blocks of 128 tokens" in sparse
-    assert "num_mtp_modules = 1" in modules
+def test_minimax_m3_attends_what_its_indexer_picks_and_names_what_is_left_out() -> None:
+    architecture = read(MINIMAX_M3_TEXT)
+    sparse = architecture.layers[-1].blocks[0]
+    assert isinstance(sparse, Attention)
+    assert (sparse.selected, sparse.indexer_dim, sparse.indexer_heads) == (16 * 128, 128, 4)
+    assert architecture.layers[0].blocks[0].selected is None
+    assert ["num_mtp_modules = 1" in text for text in architecture.unread] == [True]
 
 
 def test_step_reports_the_heads_it_had_to_assume_and_modules_it_cannot_know() -> None:
