@@ -24,10 +24,13 @@ def unique_parameters(raw: Mapping[str, Any]) -> int:
 
     values = copy.deepcopy(dict(raw))
     values.pop("quantization_config", None)
+    first = "AutoModelForImageTextToText" if "vision_config" in values else "AutoModelForCausalLM"
+    if values.get("is_encoder_decoder"):
+        first = "AutoModelForSeq2SeqLM"
     config = transformers.AutoConfig.for_model(values.pop("model_type"), **values)
     last: Exception | None = None
     with torch.device("meta"):
-        for name in AUTO_CLASSES:
+        for name in (first, *AUTO_CLASSES):
             try:
                 model = getattr(transformers, name).from_config(config)
             except (ValueError, AttributeError) as error:
