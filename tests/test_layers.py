@@ -19,7 +19,7 @@ import pytest
 ROWS = (
     "errors units resources architecture prediction quantity",
     "formulas workload engines config blocks precision counting",
-    "inventory quantization vision_blocks families hardware.*",
+    "inventory quantization vision_blocks state_space_blocks delta_blocks families hardware.*",
     "families.* work hardware",
     "models roofline sharding ceilings",
     "storage machine memory measurement",

@@ -24,7 +24,7 @@ class Lfm2Config(Decoder):
     tie_word_embeddings: Switch = Field(default=True, validation_alias=either("tie_embedding", "tie_word_embeddings"))
     max_position_embeddings: Count | None = 128_000
     layer_types: list[str] | None = None
-    conv_L_cache: Count
+    kernel: Count = Field(validation_alias="conv_L_cache")
     conv_bias: Switch = False
 
 
@@ -48,7 +48,7 @@ def mixers_of(config: Lfm2Config) -> dict[str, Attention | StateSpace]:
         norm_names=("q_layernorm", "k_layernorm"),
         names=("q_proj", "k_proj", "v_proj", "out_proj"),
     )
-    convolution = short_convolution(hidden=config.hidden_size, kernel=config.conv_L_cache, bias=config.conv_bias)
+    convolution = short_convolution(hidden=config.hidden_size, kernel=config.kernel, bias=config.conv_bias)
     return {FULL: attention, CONVOLUTION: convolution}
 
 

@@ -34,7 +34,7 @@ class Config(Wrapper):
 
 def read(config: Config) -> Architecture:
     """Text model, tower, and a projector over ``downsample_factor``² patches side by side."""
-    text = text_model(config, model_type="lfm2")
+    text = text_model(_without_inner_tie(config), model_type="lfm2")
     tower, component = vision_tower(
         config, config.vision_config, model_type="siglip2_vision_model", whole={}, key="vision_config"
     )
@@ -42,3 +42,9 @@ def read(config: Config) -> Architecture:
     found = layer_norm(f"{path}.layer_norm", merged) if config.projector_use_layernorm else ()
     found += projector(path, widths=(merged, config.projector_hidden_size, text.hidden), bias=config.projector_bias)
     return around(config, text, family="lfm2_vl", components=(component, Component("projector", found)), parts=(tower,))
+
+
+def _without_inner_tie(config: Config) -> Config:
+    """The wrapper's flag decides; LFM2 alone would give its own older spelling in the text config precedence."""
+    inner = {key: value for key, value in config.text_config.items() if key != "tie_embedding"}
+    return config.model_copy(update={"text_config": inner})

@@ -24,7 +24,16 @@ MODEL_TYPES = ("minimax", "minimax_text_01", "minimax_m1")
 class Config(Decoder):
     """Keys that decide the counts. ``attn_type_list`` of the first files: 0 is lightning attention, 1 softmax."""
 
-    HARMLESS: ClassVar[frozenset[str]] = frozenset({"shared_moe_mode"})
+    # Factors of the residual sums, under the names of transformers and of the first files.
+    HARMLESS: ClassVar[frozenset[str]] = frozenset(
+        {"shared_moe_mode"}
+        | {f"{kind}_{factor}_factor" for kind in ("full_attn", "linear_attn", "mlp") for factor in ("alpha", "beta")}
+        | {
+            f"layernorm_{kind}_{factor}"
+            for kind in ("full_attention", "linear_attention", "mlp")
+            for factor in ("alpha", "beta")
+        }
+    )
 
     num_key_value_heads: Count
     intermediate_size: Count

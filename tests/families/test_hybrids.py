@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from planner.architecture import Architecture, Attention, StateSpace, layer_weights
-from planner.counting import count_parameters, state_elements
+from planner.counting import cache_layers, count_parameters, state_elements
 from planner.errors import PlanError
 from planner.families import read_architecture
 from tests.families.pinned import Pinned, counts_test
@@ -99,7 +99,6 @@ QWEN35_MOE: dict[str, Any] = {
     "tie_word_embeddings": False,
     "vision_config": TOWER | {"out_hidden_size": 2048},
 }
-# The sizes that traps.md states for the other published ones (397B-A17B: 396,802,360,816 and 6,595,568,128).
 QWEN35_397B: dict[str, Any] = {
     "model_type": "qwen3_5_moe",
     "text_config": QWEN35_MOE_TEXT
@@ -155,6 +154,8 @@ MINIMAX: dict[str, Any] = {
     "hidden_size": 6144,
     "intermediate_size": 9216,
     "layer_types": ([RECURRENT] * 7 + [FULL]) * 10,
+    "linear_attn_alpha_factor": 3.5565588200778455,
+    "linear_attn_beta_factor": 1.0,
     "max_position_embeddings": 10240000,
     "num_attention_heads": 64,
     "num_experts_per_tok": 2,
@@ -165,10 +166,13 @@ MINIMAX: dict[str, Any] = {
     "vocab_size": 200064,
 }
 MINIMAX_FIRST: dict[str, Any] = {
-    **{key: value for key, value in MINIMAX.items() if key != "layer_types"},
+    **{key: value for key, value in MINIMAX.items() if key != "layer_types" and "factor" not in key},
     "model_type": "minimax_text_01",
     "attn_type_list": ([0] * 7 + [1]) * 10,
     "layernorm_full_attention_alpha": 3.5565588200778455,
+    "layernorm_linear_attention_alpha": 3.5565588200778455,
+    "layernorm_linear_attention_beta": 1.0,
+    "layernorm_mlp_beta": 1.0,
     "postnorm": True,
     "shared_intermediate_size": 0,
     "shared_moe_mode": "sigmoid",
@@ -190,7 +194,7 @@ MINIMAX_COUNTS: dict[str, Any] = {
     "state": 293_601_280,
 }
 
-DELTA_VARIANTS = {
+DELTA_VARIANTS: dict[str, list[Any]] = {
     "linear_conv_kernel_dim": [3],
     "linear_key_head_dim": [64],
     "linear_value_head_dim": [64],
@@ -201,7 +205,7 @@ DELTA_VARIANTS = {
     "num_key_value_heads": [1],
     "tie_word_embeddings": [True],
 }
-EXPERT_VARIANTS = {
+EXPERT_VARIANTS: dict[str, list[Any]] = {
     "num_experts": [16],
     "moe_intermediate_size": [256],
     "shared_expert_intermediate_size": [1024],
@@ -334,7 +338,7 @@ PINNED = (
         state=122_880,
         variants={
             "block_auto_adjust_ff_dim": [False, ...],
-            "block_ffn_dim_multiplier": [None, 1.3, ...],
+            "block_ffn_dim_multiplier": [1.3, 1, ...],
             "block_multiple_of": [1000, ...],
             "block_ff_dim": [6000],
             "intermediate_size": [6657],
@@ -352,7 +356,7 @@ PINNED = (
         "LFM2-8B-A1B",
         LFM2_MOE,
         META,
-        total=8_338_560_000,
+        total=8_339_929_856,
         kv_full=12_288,
         state=18 * 2048 * 3 * 2,
         buffers=22 * 32,
@@ -438,15 +442,23 @@ def test_scan_arithmetic_is_per_head_and_state_element() -> None:
     delta = architecture_of(QWEN3_NEXT).layers[0].blocks[0]
     lightning = architecture_of(MINIMAX).layers[0].blocks[0]
     short = architecture_of(LFM2).layers[0].blocks[0]
-    assert isinstance(delta, StateSpace) and delta.scan_flops == 7 * 32 * 128 * 128
-    assert isinstance(lightning, StateSpace) and lightning.scan_flops == 5 * 64 * 128 * 128
-    assert isinstance(short, StateSpace) and short.scan_flops == 2048 * (2 * 3 + 2)
+    assert isinstance(delta, StateSpace)
+    assert delta.scan_flops == 7 * 32 * 128 * 128
+    assert isinstance(lightning, StateSpace)
+    assert lightning.scan_flops == 5 * 64 * 128 * 128
+    assert isinstance(short, StateSpace)
+    assert short.scan_flops == 2048 * (2 * 3 + 2)
 
 
 def test_state_in_sixteen_bit_takes_half() -> None:
     whole = state_elements(architecture_of(QWEN35_TEXT)).recurrent_bytes
     half = state_elements(architecture_of(QWEN35_TEXT, mamba_ssm_dtype="bfloat16")).recurrent_bytes
     assert 2 * half == whole
+
+
+def test_without_a_factor_the_adjusted_width_is_not_rounded() -> None:
+    mlp = architecture_of(LFM2, block_ffn_dim_multiplier=None, intermediate_size=1000).layers[0].blocks[1]
+    assert mlp.weights[0].shape == (666, 2048)
 
 
 def test_only_every_fourth_layer_caches() -> None:
@@ -473,7 +485,8 @@ def test_older_lists_of_attention_layers() -> None:
 @pytest.mark.parametrize(("window", "caps"), [(4096, 4096), (10_240_000, None), (None, None)])
 def test_window_of_minimax(window: int | None, caps: int | None) -> None:
     attention = architecture_of(MINIMAX, sliding_window=window).layers[7].blocks[0]
-    assert isinstance(attention, Attention) and attention.window == caps
+    assert isinstance(attention, Attention)
+    assert attention.window == caps
 
 
 def test_names_are_those_of_published_files() -> None:
@@ -485,3 +498,12 @@ def test_names_are_those_of_published_files() -> None:
     assert {"feed_forward.experts.*.w1", "feed_forward.expert_bias", "self_attn.out_proj", "operator_norm"} <= lfm2
     draft = {weight.name for part in architecture_of(QWEN35).components if not part.counted for weight in part.weights}
     assert {"mtp.fc", "mtp.norm", "mtp.layers.0.self_attn.q_proj"} <= draft
+
+
+def test_mixers_cost_what_issue_2725_says() -> None:
+    """BUG-025: 65,536 bytes of cache per token and 154,927,104 bytes of state (convolutions of the full width)."""
+    architecture = architecture_of(QWEN35)
+    state = state_elements(architecture)
+    (group,) = cache_layers(architecture)
+    assert 2 * group.layers * group.elements == 65_536
+    assert state.recurrent_bytes + 2 * state.convolution == 48 * (48 * 128 * 128 * 4 + (2 * 16 + 48) * 128 * 4 * 2)
