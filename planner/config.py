@@ -67,8 +67,10 @@ class FamilyConfig(BaseModel):
             return data
         kept = dict(data)
         for name, field in cls.model_fields.items():
-            if field.is_required() or not _admits_none(field.annotation):
-                for key in _keys(name, field.validation_alias):
+            spellings = _keys(name, field.validation_alias)
+            said_elsewhere = any(kept.get(key) is not None for key in spellings)
+            if said_elsewhere or field.is_required() or not _admits_none(field.annotation):
+                for key in spellings:
                     if key in kept and kept[key] is None:
                         del kept[key]
         return kept

@@ -173,7 +173,7 @@ def _kv(plan: Plan) -> Iterator[Quantity]:
         "KV cache and state of the whole batch, per device",
         plan.memory.cache,
         "B",
-        f"{plan.workload.batch:,} requests of {plan.workload.context:,} tokens",
+        f"{plan.workload.batch:,} × {plan.workload.context:,} tokens",
         Quantity("per request", plan.memory.cache_per_request, "B", "windows hold at most their own length"),
     )
 
@@ -210,15 +210,29 @@ def _params(plan: Plan) -> Iterator[Quantity]:
 
 
 def _ledger(plan: Plan, name: str, unit: str, value: Callable[[Operation], int]) -> Quantity:
-    """Every kind of tensor with its share, MTP modules apart."""
-    operations = [op for op in plan.inventory.operations if op.stage is not Stage.DRAFT and value(op)]
-    terms = [Quantity(f"{op.part}: {op.name}", value(op), unit, _shape_words(op), Status.CONFIG) for op in operations]
+    """Every kind of tensor once, whatever layers hold it; MTP modules apart."""
+    rows: dict[tuple[object, ...], list[Operation]] = {}
+    for op in plan.inventory.operations:
+        if op.stage is not Stage.DRAFT and value(op):
+            rows.setdefault((op.part, op.name, op.shape, op.format.name, op.copies, op.is_bias), []).append(op)
+    terms = [
+        Quantity(
+            f"{same[0].part}: {same[0].name}{' (bias)' if same[0].is_bias else ''}",
+            sum(map(value, same)),
+            unit,
+            _shape_words(same),
+            Status.CONFIG,
+        )
+        for same in rows.values()
+    ]
     return combine(name, sum(term.value for term in terms), unit, "sum over the tensors", *terms)
 
 
-def _shape_words(op: Operation) -> str:
+def _shape_words(same: list[Operation]) -> str:
+    """Layers × experts of the shape, and its number format."""
+    op, layers = same[0], sum(op.layers for op in same)
     shape = " × ".join(f"{side:,}" for side in op.shape)
-    times = " × ".join(f"{n:,}" for n in (op.layers, op.copies) if n > 1)
+    times = " × ".join(f"{n:,}" for n in (layers, op.copies) if n > 1)
     return f"{times + ' of ' if times else ''}{shape} in {op.format.name}"
 
 

@@ -165,6 +165,12 @@ def test_what_cannot_matter_is_accepted(tmp_path: Path, change: dict[str, object
     assert count_parameters(find_model(path).architecture).total == 8_030_261_248
 
 
+@pytest.mark.parametrize("change", [{"dtype": None}, {"dtype": "bfloat16", "torch_dtype": None}])
+def test_a_null_spelling_does_not_hide_the_other_one(tmp_path: Path, change: dict[str, object]) -> None:
+    path = written(tmp_path, json.dumps(LLAMA_31_8B | change))
+    assert find_model(path).architecture.dtype == "bfloat16"
+
+
 def test_all_missing_keys_are_listed_at_once(tmp_path: Path) -> None:
     path = written(tmp_path, json.dumps({"model_type": "llama", "hidden_size": 4096}))
     with pytest.raises(PlanError, match="num_hidden_layers, num_attention_heads, intermediate_size, vocab_size"):
