@@ -102,11 +102,11 @@ CAPACITIES = [
 
 def records(record: Any) -> Iterator[Any]:
     yield record
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        items = value.values() if isinstance(value, dict) else value if isinstance(value, tuple) else (value,)
-        for item in items:
-            if dataclasses.is_dataclass(item):
+    names = getattr(record, "_fields", None) or [field.name for field in dataclasses.fields(record)]
+    for value in (getattr(record, name) for name in names):
+        plain = isinstance(value, tuple) and not hasattr(value, "_fields")
+        for item in value.values() if isinstance(value, dict) else value if plain else (value,):
+            if dataclasses.is_dataclass(item) or hasattr(item, "_fields"):
                 yield from records(item)
 
 

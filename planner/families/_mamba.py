@@ -40,12 +40,23 @@ def needed(config: FamilyConfig, key: str, owner: str) -> int:
     """A number that only some layers need.
 
     Raises:
-        PlanError: the file does not give it.
+        PlanError: the file does not give it, or gives zero.
     """
     value = getattr(config, key)
-    if not isinstance(value, int):
-        raise config.refusal(key, f"is missing or null, and the model has {owner}")
+    if not isinstance(value, int) or not value:
+        raise config.refusal(key, f"is {'0' if value == 0 else 'missing or null'}, and the model has {owner}")
     return value
+
+
+def stated(config: FamilyConfig, *keys: str) -> None:
+    """Check that the file has these keys, be it with null, which then has a meaning of its own.
+
+    Raises:
+        PlanError: one of them is absent.
+    """
+    for key in keys:
+        if key not in config.model_fields_set:
+            raise config.refusal(key, f"is missing, and model_type {config.model_type!r} has no default for it")
 
 
 def mixer_of(

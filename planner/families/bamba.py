@@ -9,22 +9,22 @@ from planner.architecture import Architecture, Attention, Layer, StateSpace
 from planner.blocks import gated_mlp, norm
 from planner.config import Count, CountOrZero, Switch
 from planner.families._decoder import attention_of, decoder, norms, stack
-from planner.families._mamba import HybridDecoder, mixer_of
+from planner.families._mamba import HybridDecoder, mixer_of, stated
 
 MODEL_TYPES = ("bamba",)
 
 
 class Config(HybridDecoder):
-    """Keys that decide the counts; without ``attn_layer_indices`` no layer attends."""
+    """Keys that decide the counts; with ``attn_layer_indices`` null no layer attends."""
 
-    num_key_value_heads: Count | None
     intermediate_size: Count
-    attn_layer_indices: list[CountOrZero] | None
+    attn_layer_indices: list[CountOrZero] | None = None
     mlp_bias: Switch = False
 
 
 def read(config: Config) -> Architecture:
     """Layers by their mixer."""
+    stated(config, "num_key_value_heads", "attn_layer_indices")
     attending = config.attn_layer_indices or []
     for number in attending:
         if number >= config.num_hidden_layers:

@@ -9,7 +9,7 @@ from planner.architecture import Architecture, Layer
 from planner.blocks import gated_mlp, norm
 from planner.config import Count, Switch
 from planner.families._decoder import attention_of, decoder, norms
-from planner.families._mamba import HybridDecoder, mixer_of
+from planner.families._mamba import HybridDecoder, mixer_of, stated
 
 MODEL_TYPES = ("falcon_h1",)
 
@@ -17,9 +17,8 @@ MODEL_TYPES = ("falcon_h1",)
 class Config(HybridDecoder):
     """Keys that decide the counts; a null ``mamba_d_ssm`` means ``mamba_expand`` × ``hidden_size`` channels."""
 
-    num_key_value_heads: Count | None
     intermediate_size: Count
-    mamba_d_ssm: Count | None
+    mamba_d_ssm: Count | None = None
     mamba_rms_norm: Switch = False
     mamba_use_mlp: Switch = True
     mlp_bias: Switch = False
@@ -29,6 +28,7 @@ class Config(HybridDecoder):
 def read(config: Config) -> Architecture:
     """A stack of equal layers."""
     hidden, bias = config.hidden_size, config.attention_bias
+    stated(config, "num_key_value_heads", "mamba_d_ssm")
     if not config.mamba_use_mlp:
         raise config.refusal("mamba_use_mlp", "is false, and the reference has an MLP in every layer")
     mixer = mixer_of(

@@ -11,7 +11,7 @@ from planner.architecture import Architecture, Attention, Layer, Mlp, Moe, State
 from planner.blocks import gated_mlp, mixture_of_experts, norm
 from planner.config import Count, CountOrZero, Switch
 from planner.families._decoder import Decoder, active_experts, attention_of, decoder, norms, stack
-from planner.families._mamba import needed, step_rank
+from planner.families._mamba import needed, stated, step_rank
 from planner.state_space_blocks import mamba_1
 
 MODEL_TYPES = ("jamba",)
@@ -20,7 +20,6 @@ MODEL_TYPES = ("jamba",)
 class Config(Decoder):
     """Keys that decide the counts; ``intermediate_size`` is the width of a dense block and of an expert."""
 
-    num_key_value_heads: Count | None
     intermediate_size: Count
     attn_layer_period: Count
     attn_layer_offset: CountOrZero
@@ -40,6 +39,7 @@ class Config(Decoder):
 
 def read(config: Config) -> Architecture:
     """Layers by their mixer and their feed-forward block."""
+    stated(config, "num_key_value_heads")
     if not config.mamba_inner_layernorms:
         raise config.refusal("mamba_inner_layernorms", "is false, and the reference always has these norms")
     if config.sliding_window is not None:

@@ -182,8 +182,6 @@ def _experts(config: Config) -> Moe:
     """Routed experts between the latent projections, and one shared expert on the full width; only it has biases."""
     hidden, owner = config.hidden_size, "layers of experts"
     experts, active = needed(config, "n_routed_experts", owner), needed(config, "num_experts_per_tok", owner)
-    if not active_experts(config, "num_experts_per_tok", active, experts) > 0:
-        raise config.refusal("num_experts_per_tok", f"is 0, and the model has {owner}")
     if needed(config, "n_shared_experts", owner) != 1:
         raise config.refusal("n_shared_experts", f"is {config.n_shared_experts}; the reference has one shared expert")
     latent, width = config.moe_latent_size or hidden, needed(config, "moe_intermediate_size", owner)
@@ -199,7 +197,7 @@ def _experts(config: Config) -> Moe:
     if config.moe_latent_size is not None:
         for name, inputs, outputs in (("fc1_latent_proj", hidden, latent), ("fc2_latent_proj", latent, hidden)):
             weights += linear(f"mixer.{name}", inputs=inputs, outputs=outputs, part=Part.MLP, bias=config.mlp_bias)
-    return Moe(experts, active, weights)
+    return Moe(experts, active_experts(config, "num_experts_per_tok", active, experts), weights)
 
 
 def _drafts(config: Config) -> tuple[tuple[Component, ...], tuple[str, ...]]:

@@ -9,15 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from planner import units
 
 Value_co = TypeVar("Value_co", covariant=True)
 
 
-@dataclass(frozen=True, slots=True)
-class Source:
+class Source(NamedTuple):
     """Where a figure was read."""
 
     title: str
@@ -25,8 +24,7 @@ class Source:
     date: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class Alternative(Generic[Value_co]):
+class Alternative(NamedTuple, Generic[Value_co]):
     """Another value that a source prints for the same figure; never used, shown as the spread."""
 
     value: Value_co
@@ -82,8 +80,7 @@ class Memory:
     options: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Interconnect:
+class Interconnect(NamedTuple):
     """A way off the device; ``rate`` is B/s in one direction, all links of this kind together."""
 
     rate: Rate | None = None
@@ -95,8 +92,7 @@ class Interconnect:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Price:
+class Price(NamedTuple):
     """What an hour of one device costs, USD/h: ``value``, or ``low`` and ``high`` where a source prints a range."""
 
     kind: str
@@ -108,8 +104,7 @@ class Price:
     note: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredCeiling:
+class MeasuredCeiling(NamedTuple):
     """A rate that somebody measured: FLOP/s for ``matmul``, B/s otherwise. Only trusted ones may raise a ceiling."""
 
     metric: str

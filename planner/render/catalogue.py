@@ -119,8 +119,8 @@ _UNITS = {
 
 
 def _figures(record: Any, prefix: str) -> Iterator[str]:
-    for field in fields(record):
-        name, value = field.name, getattr(record, field.name)
+    for name in getattr(record, "_fields", None) or [field.name for field in fields(record)]:
+        value = getattr(record, name)
         path = f"{prefix}{name}"
         if isinstance(value, Figure):
             if value != Figure(True):
