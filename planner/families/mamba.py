@@ -20,8 +20,10 @@ MODEL_TYPES = ("mamba", "falcon_mamba")
 class Config(FamilyConfig):
     """Keys that decide the counts."""
 
-    # What the checkpoint was converted from; the switches choose between implementations of one scan.
-    HARMLESS: ClassVar[frozenset[str]] = frozenset({"n_layer", "use_mambapy", "use_falcon_mambapy"})
+    # Left from the checkpoint's conversion (vocab_size is padded already); switches between scans that do the same.
+    HARMLESS: ClassVar[frozenset[str]] = frozenset(
+        {"n_layer", "pad_vocab_size_multiple", "use_mambapy", "use_falcon_mambapy"}
+    )
 
     hidden_size: Count
     num_hidden_layers: Layers

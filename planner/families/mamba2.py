@@ -19,8 +19,10 @@ MODEL_TYPES = ("mamba2",)
 class Config(FamilyConfig):
     """Keys that decide the counts; heads and their width give the mixer's channels."""
 
-    # The scan's blocking, a rank of Mamba-1, and the layer count of what the checkpoint was converted from.
-    HARMLESS: ClassVar[frozenset[str]] = frozenset({"chunk_size", "time_step_rank", "n_layer"})
+    # The scan's blocking, a rank of Mamba-1, and what a conversion left (vocab_size is padded already).
+    HARMLESS: ClassVar[frozenset[str]] = frozenset(
+        {"chunk_size", "time_step_rank", "n_layer", "pad_vocab_size_multiple"}
+    )
 
     hidden_size: Count
     num_hidden_layers: Layers
