@@ -626,7 +626,7 @@ PINNED = (
     Pinned(
         name="mistral-community/pixtral-12b",
         config=PIXTRAL_12B,
-        source="transformers 5.24.0 on the meta device; traps.md gives 12,682,739,712 too",
+        source="transformers 5.24.0 on the meta device",
         total=12_682_739_712,
     ),
     Pinned(
