@@ -11,7 +11,9 @@ import gc
 # A short life: collecting garbage while modules load costs a twentieth of the start. ``batch`` turns it on again.
 gc.disable()
 
+import io  # noqa: E402
 import os  # noqa: E402
+import signal  # noqa: E402
 import sys  # noqa: E402
 from typing import Annotated  # noqa: E402
 
@@ -161,6 +163,11 @@ def main() -> None:
     """Entry point of the ``plan`` command."""
     # Looking for other packages' pydantic plugins opens every installed distribution: a tenth of the start.
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "1")
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)  # a reader that has had enough (``| head``) ends us quietly
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without × and µ gets a question mark, not a crash
     try:
         code = app(standalone_mode=False, prog_name="plan")
     except PlanError as error:
@@ -169,10 +176,6 @@ def main() -> None:
         code = _complain(error.format_message())  # type: ignore[attr-defined]
     except (typer.Abort, KeyboardInterrupt):
         code = 130
-    except BrokenPipeError:
-        # The reader of our output has left; that is its choice.
-        sys.stderr.close()
-        code = 0
     sys.exit(code or 0)
 
 

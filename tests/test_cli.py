@@ -219,6 +219,21 @@ def test_show_gives_every_figure_its_source() -> None:
     assert "8,030,261,248" in run("show", "meta/llama-3.1-8b").stdout
 
 
+def test_a_terminal_without_the_signs_gets_question_marks() -> None:
+    done = run(*MAIN, LC_ALL="C", PYTHONIOENCODING="ascii")
+    assert done.returncode == 0
+    assert "1 ? H100" in done.stdout
+    assert json.loads(run(*MAIN, "--json", PYTHONIOENCODING="ascii").stdout)["prediction"] is None
+
+
+def test_a_reader_that_leaves_early_is_no_error() -> None:
+    done = subprocess.run(
+        ["bash", "-c", f"{sys.executable} -m planner gpus | head -1"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("id ")
+    assert done.stderr == ""
+
+
 def test_help_and_version() -> None:
     assert "--cached-prefix" in run("--help").stdout
     assert run("--version").stdout.startswith("plan 0.")
