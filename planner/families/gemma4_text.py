@@ -98,7 +98,7 @@ def _heads(config: Config, number: int, *, full: bool) -> tuple[int, int]:
     """Head dimension and cached heads of one layer."""
     head_dim, kv_heads = config.head_dim, config.key_value_heads
     if config.per_layer_config is not None:
-        given = config.per_layer_config.get(str(number), {})
+        given = _overrides(config, config.per_layer_config).get(number, {})
         for key in given:
             if key not in ("head_dim", "num_key_value_heads"):
                 raise config.refusal("per_layer_config", f"sets {key} for layer {number}, which is not read")
@@ -113,6 +113,17 @@ def _heads(config: Config, number: int, *, full: bool) -> tuple[int, int]:
         key = "num_global_key_value_heads" if full else "num_key_value_heads"
         raise config.refusal(key, f"is {kv_heads} and does not divide the {config.num_attention_heads} query heads")
     return head_dim, kv_heads
+
+
+def _overrides(config: Config, given: dict[str, dict[str, Any]]) -> dict[int, dict[str, Any]]:
+    """The full layers' heads by layer; transformers pads the numbers with zeros to equal length (``"05"``)."""
+    found: dict[int, dict[str, Any]] = {}
+    for key, values in given.items():
+        number = int(key) if key.isascii() and key.isdigit() else -1
+        if not 0 <= number < config.num_hidden_layers or number in found:
+            raise config.refusal("per_layer_config", f"has the key {key!r}, expected each layer's number at most once")
+        found[number] = values
+    return found
 
 
 def _needed(config: Config, key: str, what: str) -> int:

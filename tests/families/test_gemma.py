@@ -559,6 +559,13 @@ def test_a_gemma_3n_tower_of_another_name_is_left_out_and_named() -> None:
     assert count_parameters(architecture).total == 5_418_464_192 - 294_126_912
 
 
+def test_layer_numbers_padded_with_zeros_are_read() -> None:
+    plain = {key: value for key, value in GEMMA_4_E2B_TEXT.items() if key != "global_head_dim"}
+    written = plain | {"per_layer_config": {f"{number:02}": {"head_dim": 512} for number in range(4, 35, 5)}}
+    totals = [count_parameters(read_architecture(c, source="x")).total for c in (GEMMA_4_E2B_TEXT, written)]
+    assert totals[0] == totals[1]
+
+
 def test_a_recurrent_layer_says_what_its_scan_costs() -> None:
     block = read_architecture(RECURRENT_9B, source="config.json").layers[0].blocks[0]
     assert isinstance(block, StateSpace)
@@ -589,6 +596,9 @@ def test_a_recurrent_layer_says_what_its_scan_costs() -> None:
         ),
         (SMALL_GEMMA_4_TEXT | {"per_layer_config": {"1": {"intermediate_size": 9}}}, "sets intermediate_size"),
         (SMALL_GEMMA_4_TEXT | {"per_layer_config": {"1": {"head_dim": "9"}}}, "head_dim '9'"),
+        (SMALL_GEMMA_4_TEXT | {"per_layer_config": {"8": {"head_dim": 9}}}, "has the key '8'"),
+        (SMALL_GEMMA_4_TEXT | {"per_layer_config": {"full": {"head_dim": 9}}}, "has the key 'full'"),
+        (SMALL_GEMMA_4_TEXT | {"per_layer_config": {"1": {}, "01": {}}}, "has the key '01'"),
         (SMALL_GEMMA_4_TEXT | {"model_type": "gemma4_unified_text"}, "neither layer embeddings nor experts"),
         (RECURRENT_9B | {"block_types": ["mamba"]}, "holds 'mamba'"),
         (RECURRENT_9B | {"lru_width": 4097}, "does not divide into 16 blocks"),
