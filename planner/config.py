@@ -129,7 +129,7 @@ _STRUCTURAL = re.compile(
 )
 # … but these never do, in any family.
 _HARMLESS = re.compile(
-    r"dropout|layerdrop|_drop$|coef|loss|jitter|initializer|init_|_std$|_act$|_activation$|activation_function|label|token_id|_id$|_ids$"
+    r"dropout|layerdrop|_fn$|_drop$|coef|loss|jitter|initializer|init_|_std$|_act$|_activation$|activation_function|label|token_id|_id$|_ids$"
     r"|_eps$|epsilon|scal(e|ing)|multiplier|softcap|clip|theta|rope_|rotary|router_aux|router_dtype|output_router|output_hidden"
     r"|output_attentions|norm_topk|topk_method|topk_group|n_group|num_expert_group|score_func|scoring|gate_act|routed_scaling"
     r"|_implementation$|use_cache|tf_legacy|torchscript|chunk_size_feed_forward|pruned_heads|num_beam|num_return"

@@ -24,7 +24,9 @@ class AttentionConfig(FamilyConfig):
 class ExpertsConfig(FamilyConfig):
     """``ffn_config``; the class takes its hidden size from the model."""
 
-    HARMLESS: ClassVar[frozenset[str]] = frozenset({"hidden_size", "ffn_act_fn", "moe_normalize_expert_weights"})
+    HARMLESS: ClassVar[frozenset[str]] = frozenset(
+        {"hidden_size", "num_key_value_heads", "ffn_act_fn", "moe_normalize_expert_weights"}
+    )
 
     ffn_hidden_size: Count
     moe_num_experts: Count

@@ -21,16 +21,20 @@ class Config(GptConfig):
 
     n_positions: Count = Field(validation_alias=either("n_positions", "max_position_embeddings"))
     multi_query: Switch = True
+    num_key_value_heads: Count | None = None
 
 
 def read(config: Config) -> Architecture:
     """A stack of equal layers."""
     hidden, heads = config.n_embd, config.n_head
+    kv_heads = 1 if config.multi_query else heads
+    if config.num_key_value_heads not in (None, kv_heads):
+        raise config.refusal("num_key_value_heads", f"is {config.num_key_value_heads}, and multi_query says {kv_heads}")
     attention = fused_attention(
         ("attn.c_attn", "attn.c_proj"),
         hidden=hidden,
         heads=heads,
-        kv_heads=1 if config.multi_query else heads,
+        kv_heads=kv_heads,
         head_dim=config.head_dim,
         bias=True,
         output_bias=True,
