@@ -24,9 +24,7 @@ class AttentionConfig(FamilyConfig):
 class ExpertsConfig(FamilyConfig):
     """``ffn_config``; the class takes its hidden size from the model."""
 
-    HARMLESS: ClassVar[frozenset[str]] = frozenset(
-        {"hidden_size", "num_key_value_heads", "ffn_act_fn", "moe_normalize_expert_weights"}
-    )
+    HARMLESS: ClassVar[frozenset[str]] = frozenset({"hidden_size", "ffn_act_fn", "moe_normalize_expert_weights"})
 
     ffn_hidden_size: Count
     moe_num_experts: Count
@@ -42,6 +40,7 @@ class Config(FamilyConfig):
     max_seq_len: Count | None = None
     vocab_size: Count
     tie_word_embeddings: Switch = False
+    num_key_value_heads: Count | None = None
     attn_config: dict[str, object]
     ffn_config: dict[str, object]
 
@@ -72,6 +71,8 @@ def _attention(config: Config) -> Attention:
     hidden, heads, kv_heads = config.d_model, config.n_heads, inner.kv_n_heads
     if heads % kv_heads:
         raise inner.refusal("kv_n_heads", f"is {kv_heads} and does not divide the {heads} heads")
+    if config.num_key_value_heads not in (None, kv_heads):
+        raise config.refusal("num_key_value_heads", f"is {config.num_key_value_heads}, and attn_config says {kv_heads}")
     head_dim = config.head_width(hidden, heads)
     path = "norm_attn_norm.attn"
     weights = linear(f"{path}.Wqkv", inputs=hidden, outputs=hidden + 2 * kv_heads * head_dim, part=Part.ATTENTION)
