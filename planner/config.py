@@ -189,10 +189,11 @@ _EXPECTED = {
 def _as_sentence(
     error: ValidationError, raw: Mapping[str, Any], *, source: str, prefix: str, keys: frozenset[str]
 ) -> PlanError:
-    """The first problem of a validation error as one sentence; all missing keys are listed together."""
+    """The first wrong value of a validation error as one sentence; if there is none, all missing keys together."""
     problems = error.errors(include_url=False)
     missing = [".".join(str(part) for part in p["loc"]) for p in problems if p["type"] == "missing"]
-    if missing:
+    wrong = [problem for problem in problems if problem["type"] != "missing"]
+    if not wrong:
         named = ", ".join(prefix + name for name in missing)
         unread = [key for key in raw if key not in keys]
         hint = did_you_mean(missing[0].split(".")[-1], unread) if len(missing) == 1 else ""
@@ -202,7 +203,7 @@ def _as_sentence(
             f"{raw.get('model_type')!r} has no default for it{hint}",
             field=prefix + missing[0],
         )
-    first = problems[0]
+    first = wrong[0]
     where = prefix + ".".join(str(part) for part in first["loc"])
     return PlanError(f"{source}: {where} is {brief(first['input'])}; expected {_expected(first)}", field=where)
 

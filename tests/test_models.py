@@ -171,6 +171,12 @@ def test_a_null_spelling_does_not_hide_the_other_one(tmp_path: Path, change: dic
     assert find_model(path).architecture.dtype == "bfloat16"
 
 
+def test_a_wrong_value_is_named_before_what_is_missing(tmp_path: Path) -> None:
+    path = written(tmp_path, '{"model_type": "llama", "hidden_size": NaN, "num_attention_heads": 32}')
+    with pytest.raises(PlanError, match="hidden_size is nan; expected a whole number"):
+        find_model(path)
+
+
 def test_all_missing_keys_are_listed_at_once(tmp_path: Path) -> None:
     path = written(tmp_path, json.dumps({"model_type": "llama", "hidden_size": 4096}))
     with pytest.raises(PlanError, match="num_hidden_layers, num_attention_heads, intermediate_size, vocab_size"):
